@@ -27,7 +27,9 @@ def test_the_chunk_of_a_file_that_answers_is_shown() -> None:
 
 
 def test_a_manual_shows_its_synopsis_before_lesser_answers_and_after_the_best() -> None:
-    usage = "".join(f"       kettle [-{c}] [--use-of-{c} CUP] [--more-of-{c} CUP]\n" for c in "abcdef")
+    usage = "".join(
+        f"       kettle [-{c}] [--use-of-{c} CUP] [--more-of-{c} CUP]\n" for c in "abcdef"
+    )
     options = "".join(
         f"       --boil-{n}\n              Boil {n} cups, quiet or with a song of {n} verses.\n\n"
         for n in range(30)

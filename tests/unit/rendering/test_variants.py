@@ -212,7 +212,8 @@ def test_the_least_of_a_named_technique_is_a_sentence_without_its_lists(format_n
         pf.Item(
             kind="mitre_attack",
             name=f"Technique {number}",
-            content=f"Adversaries take {number} of them. " + "They do it slowly and at night. " * 60,
+            content=f"Adversaries take {number} of them. "
+            + "They do it slowly and at night. " * 60,
             named=True,
             metadata={
                 "technique_id": f"T100{number}",
