@@ -189,6 +189,11 @@ class QueryPassages(Passages):
         def facts(number: int, most: float) -> Facts:
             return self._facts(order[number], header(number), most, unit)
 
+        def opening(number: int) -> Sequence[int]:
+            index = order[number]
+            divided = self._asked.divide(index) if index in self._bare else None
+            return divided.opening if divided is not None else ()
+
         def spared(number: int) -> float:
             syntax = self._page.item_cost(order[number], EMPTY_VARIANT)[unit] + room.beside
             return max(0.0, syntax - _in_unit(MAX_SYNTAX_TOKENS, unit))
@@ -202,6 +207,7 @@ class QueryPassages(Passages):
                 lambda number: header(number) + room.beside,
                 lambda number, passage: self.cost(ChosenPassage(order[number], passage), unit),
                 facts=facts,
+                opening=opening,
                 spared=spared,
                 exceeds=lambda number, passage, most: self.exceeds(
                     ChosenPassage(order[number], passage), most, unit

@@ -204,7 +204,10 @@ class Shortener:
         return tokens, chars
 
     def least(self, index: int, unit: int) -> Variant:
-        """Return an item whole where it is small, else its heading and about a sentence of it."""
+        """Return an item whole where it is small, else its heading and about a sentence of it.
+
+        A layout may print less around an outline: no tools and mitigations of a technique.
+        """
         page, bounds = self._page, [UNLIMITED, UNLIMITED]
         if page.options.stubs:
             return STUB_VARIANT
@@ -214,10 +217,14 @@ class Shortener:
         whole, room = content_variant(variants), add_costs(empty, (bounds[0], bounds[1]))
         if page.may_fit(index, whole, room) and fits_within(page.item_cost(index, whole), room):
             return whole
+        bare = page.item_cost(index, EMPTY_VARIANT._replace(name="outline"))
+        is_shorter = bare[unit] < empty[unit]
+        if is_shorter:
+            bounds[unit] = max(LEAST_TOKENS * size - bare[unit], LEAST_CONTENT_TOKENS * size)
         found = self.longest_within(index, bounds[0], bounds[1])
         if found is None:
-            found = variants[-1] if variants[-1].name == "summary" else STUB_VARIANT
-        return found
+            return variants[-1] if variants[-1].name == "summary" else STUB_VARIANT
+        return found._replace(name="outline") if is_shorter else found
 
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant found with a text within both bounds, if any."""

@@ -79,6 +79,8 @@ class PassageCosts(NamedTuple):
     """Of a passage, a lower bound that is cheap to tell."""
     facts: Callable[[int, float], Facts] = lambda number, most: Facts((), 0.0)
     """The passages that come with a document whatever the query, within so many tokens."""
+    opening: Callable[[int], Sequence[int]] = lambda number: ()
+    """The passages of a document that come before lesser answers: a manual's synopsis."""
 
 
 def choose_passages(
@@ -162,7 +164,7 @@ class _Chooser:
         self._facts = cache(lambda number: costs.facts(number, room_of_facts))
         self._least = cache(costs.least)
         self._gap, self._exceeds = costs.gap, costs.exceeds
-        self._spared = cache(costs.spared)
+        self._spared, self._opening = cache(costs.spared), costs.opening
         self._heap: list[tuple[float, int, int]] = []
         """(- upper bound of the ratio, document, passage)."""
         self._weights = list(evidence.weights)
@@ -269,16 +271,18 @@ class _Chooser:
             self._lift_headings(number, passage)
 
     def _lift_headings(self, number: int, passage: int) -> None:
-        """Push the headings above a passage that it stands without so far."""
+        """Push the headings above a passage, and the opening, that it stands without so far."""
         document = self._weighed(number)
         under = document.under
         value = HEADING_SHARE * self._value(document, passage)
-        above = under[passage]
+        above, lifted = under[passage], [*self._opening(number)]
         while above >= 0:
-            if above not in document.done and value > document.lifted.get(above, 0.0):
-                document.lifted[above] = value
-                self._push(number, above)
+            lifted.append(above)
             above = under[above]
+        for heading in lifted:
+            if heading not in document.done and value > document.lifted.get(heading, 0.0):
+                document.lifted[heading] = value
+                self._push(number, heading)
 
     def _weighed(self, number: int) -> _Document:
         """Return a document; how well each passage answers, and its worth, by present weights."""

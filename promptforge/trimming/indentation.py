@@ -76,6 +76,8 @@ _DIRECTIVE = late_pattern(
     r"\s*#\s*(?:if|ifn?def|elif|else|endif|pragma|region|endregion|nullable|line|warning|error)\b"
 )
 """Directives that stand at the margin amid a function's body."""
+_MACRO = late_pattern(r"\s*#\s*(?:define|undef|include|import)\b")
+"""Those that say something of their own."""
 _HOLDER = late_pattern(
     _MODIFIERS + r"(?:(?:namespace|module|defmodule|extern|class|struct|interface|trait|impl|enum"
     r"|object|protocol|extension|record|union|template|message|service|oneof|input"
@@ -223,6 +225,8 @@ def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
     for line, last in joined.items() if language not in _SHELLS else ():
         depths[line + 1 : last + 1] = [-1] * (last - line)
     is_like_c = language in BLOCK_COMMENTS
+    if is_like_c:
+        _indent_macros(lines, depths, comments)
     next_depth = -1
     for line in range(len(lines) - 1, -1, -1):
         # These are as deep as what follows: the members of a class, the rest of a function.
@@ -233,6 +237,26 @@ def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
             next_depth = depths[line]
     of_code = [-1 if line in comments else depth for line, depth in enumerate(depths)]
     return _Lines(depths, _next_depths(depths), _next_depths(of_code), comments, joined)
+
+
+def _indent_macros(lines: Sequence[str], depths: list[int], comments: Collection[int]) -> None:
+    """Make macros of one line at the margin amid a body as deep as the body, in place."""
+    waiting: list[int] = []
+    before, opens, goes_on = -1, False, False
+    for line, text in enumerate(lines):
+        continues, goes_on = goes_on, text.rstrip("\r\n").endswith("\\")
+        depth = depths[line]
+        if depth < 0 or continues or line in comments or _DIRECTIVE.match(text):
+            continue
+        if _MACRO.match(text) and not goes_on:
+            waiting.append(line)
+            continue
+        for macro in waiting:
+            is_within = before > depths[macro] or opens
+            if is_within and (depth > depths[macro] or text.lstrip().startswith("}")):
+                depths[macro] = max(depth, before)
+        waiting = []
+        before, opens = depth, text.rstrip().endswith("{")
 
 
 def _find_comments(

@@ -63,7 +63,8 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         last = run[-1].text
         return mark + last[len(last.rstrip("\n")) :][:2]
 
-    return Pieces(parts, gap, marks, paragraph, under_query=UnderQuery(label=_label, loose=True))
+    under_query = UnderQuery(label=_label, loose=True, opens=True)
+    return Pieces(parts, gap, marks, paragraph, under_query=under_query)
 
 
 def _label(piece: Piece) -> str:
@@ -174,7 +175,9 @@ class _Page:
         if staying:
             filled = sum(1 for line in lines if not line.isspace())
             staying = len(lines) if filled <= staying else staying
-            cuts = [0, staying, *(cut for cut in cuts if cut > staying)]
+            # Each line of a long one may stay alone, where a query needs the room.
+            own = [0, staying] if staying == len(lines) else range(staying + 1)
+            cuts = [*own, *(cut for cut in cuts if cut > staying)]
         for start, end in pairwise(cuts):
             piece = Piece("".join(lines[start:end]), keep, index if start else under)
             if end <= staying:

@@ -210,6 +210,8 @@ class UnderQuery(NamedTuple):
     """Returns the words of a piece that name it: they say more than others of its subject."""
     loose: bool = False
     """True if an answer may stand without its headings where room is short."""
+    opens: bool = False
+    """True if what always stays comes then before lesser answers: the synopsis of a manual."""
     read: Callable[[Piece], str] = lambda piece: piece.text
     """Returns the text of a piece that counts: no tags of HTML."""
 
@@ -251,6 +253,13 @@ class Pieces:
         self._always = frozenset(i for i, (keep, *_) in enumerate(facts) if keep == ALWAYS)
         self._closing = [(i, closes) for i, (_, closes, _) in enumerate(facts) if closes >= 0]
         self._needs = {i: needs for i, (*_, needs) in enumerate(facts) if needs}
+
+    @property
+    def opening(self) -> list[int]:
+        """The pieces that come before lesser answers where an answer stands without headings."""
+        if not self.under_query.opens:
+            return []
+        return sorted(i for i in self._always if not self.parts[i].skeleton)
 
     def closed(self, kept: Collection[int], bare: bool = False) -> set[int]:
         """Return `kept` with all pieces that they need, and all that always stay.

@@ -76,7 +76,8 @@ def _frames(lines: Sequence[str], trace: _Trace) -> Iterator[tuple[int, int, flo
     seen: set[str] = set()
     own = 0
     for distance, (start, end) in enumerate(trace.frames):
-        frame = "".join(lines[start:end])
+        # Of equal frames of Python the last alone says how often they come again.
+        frame = _MORE.sub("", "".join(lines[start:end])).rstrip()
         near = -distance / (len(trace.frames) + 1)
         if frame in seen:
             yield start, end, near, REPEAT
@@ -102,14 +103,31 @@ def _say(run: Sequence[Piece], marks: Marks) -> str:
     kinds = {part.kind for part in run}
     if "" in kinds:
         return ""
+    count = sum(_count_frames(part.text) for part in run)
     if kinds == {REPEAT}:
-        return marks.counted(len(run), marks.repeated_frame, marks.repeated_frames)
-    frames = marks.counted(len(run), marks.frame, marks.frames)
+        return marks.counted(count, marks.repeated_frame, marks.repeated_frames)
+    frames = marks.counted(count, marks.frame, marks.frames)
     packages = {package_of(part.text) for part in run}
     name = packages.pop()
     if not name or packages:
         return frames
     return marks.frames_in.replace("{frames}", frames).replace("{package}", name)
+
+
+_MORE = late_pattern(
+    r"^[ \t|]*\[Previous line repeated (\d{1,9}) more times?\]"
+    r"|^[ \t]*\.\.\. (\d{1,9}) (?:more|common|levels)\b",
+    re.MULTILINE,
+)
+"""A line for frames that the trace itself leaves out: below one of Python, elsewhere alone."""
+
+
+def _count_frames(text: str) -> int:
+    """Return the frames that a piece stands for."""
+    below = _MORE.search(text)
+    if below is None:
+        return 1
+    return 1 + int(below[1]) if below[1] else int(below[2])
 
 
 _LIBRARY = late_pattern(table_text("libraries"), re.VERBOSE | re.MULTILINE)
@@ -189,7 +207,7 @@ def _end_of_message(lines: Sequence[str], start: int) -> int:
 
 
 _AT = re.compile(
-    r"[ \t]*(?:at\s+\S|\.\.\. \d+ (?:more|common)|from \S+:\d+:in )|^[^\s@]*@\S+:\d+:\d+\s*$"
+    r"[ \t]*(?:at\s+\S|\.\.\. \d+ (?:more|common|levels)|from \S+:\d+:in )|^[^\s@]*@\S+:\d+:\d+\s*$"
 )
 _INNER = re.compile(r"\s*---> ")
 """Exceptions of .NET stand above all frames."""

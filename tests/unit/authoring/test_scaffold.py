@@ -336,6 +336,12 @@ def test_a_project_renders_checks_and_tests_at_once() -> None:
     assert run("init", "p").code == 2
 
 
+def test_a_project_heads_a_file_with_its_path_once() -> None:
+    assert run("init", ".").code == 0
+    Path("a.py").write_text("x = 1\n", encoding="utf-8")
+    assert "### a.py\n" in run("render", "--file", "a.py").out
+
+
 def test_the_schema_of_a_layout_takes_what_the_engine_takes() -> None:
     validator = jsonschema.Draft202012Validator(layout_schema())
     jsonschema.Draft202012Validator.check_schema(layout_schema())

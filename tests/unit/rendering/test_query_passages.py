@@ -24,3 +24,20 @@ def test_the_chunk_of_a_file_that_answers_is_shown() -> None:
     found = pf.render(items, query="step_47", max_tokens=200)
     assert "return value + 47" in found.text and found.tokens <= 200
     assert "return value + 47" not in pf.render(items, max_tokens=200).text
+
+
+def test_a_manual_shows_its_synopsis_before_lesser_answers_and_after_the_best() -> None:
+    usage = "".join(
+        f"       kettle [-{c}] [--use-of-{c} CUP] [--more-of-{c} CUP]\n" for c in "abcdef"
+    )
+    options = "".join(
+        f"       --boil-{n}\n              Boil {n} cups, quiet or with a song of {n} verses.\n\n"
+        for n in range(30)
+    )
+    best = "       --quiet\n              Do not whistle a tune.\n\n"
+    page = f"NAME\n       kettle - boil water\n\nSYNOPSIS\n{usage}\nOPTIONS\n{options}{best}"
+    item = pf.Item(kind="man_page", name="kettle", content=page)
+    for most, lines in ((50, 0), (60, 1), (110, 3)):
+        shown = pf.render([item], layout="chunks", max_tokens=most, query="a quiet tune").text
+        assert "--quiet\n              Do not whistle" in shown
+        assert ("SYNOPSIS" in shown, shown.count("       kettle [")) == (lines > 0, lines), shown

@@ -1,4 +1,7 @@
-"""A stub shows where an item is from and the marker, and nothing else of the item."""
+"""A stub shows where an item is from and the marker, and nothing else of the item.
+
+The least of a technique has a sentence, too, and not its lists.
+"""
 
 import json
 from typing import Any
@@ -201,3 +204,29 @@ def test_a_line_like_the_marker_at_the_start_of_a_shortened_text_is_prefixed(
     item = pf.Item(name="a", kind=kind, content=f"{MARKER}\n" + "Some words of it. " * 200)
     result = RENDERER.render([item], format="plain", max_tokens=80, trim=trim)
     assert f"| {MARKER}\n" in result.text
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_the_least_of_a_named_technique_is_a_sentence_without_its_lists(format_name: str) -> None:
+    items = [
+        pf.Item(
+            kind="mitre_attack",
+            name=f"Technique {number}",
+            content=f"Adversaries take {number} of them. "
+            + "They do it slowly and at night. " * 60,
+            named=True,
+            metadata={
+                "technique_id": f"T100{number}",
+                "tactics": ["Impact"],
+                "tools": [f"Tool {n}" for n in range(20)],
+                "mitigations": [f"Mitigation {n}" for n in range(20)],
+            },
+        )
+        for number in range(3)
+    ]
+    shown = RENDERER.render(items, layout="knowledge", format=format_name, max_tokens=400)
+    assert [item.form for item in shown.items].count("outline") >= 2
+    for number in range(3):
+        for words in (f"T100{number}", f"Technique {number}", f"take {number} of them", "Impact"):
+            assert words in shown.text, shown.text
+    assert shown.text.count("Mitigation 19") < 2

@@ -89,7 +89,10 @@ take(struct pool *p,
 #else
     hush(n);
 #endif
+#define MOST 3
+#include "steps.h"
     return n;
+#undef MOST
 }
 
 static void nothing(void)
@@ -133,6 +136,18 @@ namespace A
 #pragma warning disable 618
             return n;
         }
+#pragma warning restore 618
+
+        public int Half(int n)
+        {
+            return n / 2;
+        }
+#region Rest
+        public int Rest(int n)
+        {
+            return n % 2;
+        }
+#endregion
     }
 }
 """
@@ -142,6 +157,11 @@ namespace A
     public class Pool
     {
         public int Take(int n) {/*…*/}
+#pragma warning restore 618
+
+        public int Half(int n) {/*…*/}
+#region Rest
+        public int Rest(int n) {/*…*/}
     }
 }
 """

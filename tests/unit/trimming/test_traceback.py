@@ -190,6 +190,33 @@ def test_a_thousand_calls_of_itself_are_counted() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "gaps"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "/app/a.py", line 9, in <module>\n'
+            + '  File "/app/a.py", line 1, in f\n' * 3
+            + "  [Previous line repeated 996 more times]\nRecursionError: too deep\n",
+            ["… 2 repeated frames", "… 1,000 frames"],
+        ),
+        (
+            "java.lang.IllegalStateException: no\n\tat com.shop.A.b(A.java:1)\n"
+            "Caused by: java.io.IOException: no\n\tat com.shop.B.c(B.java:2)\n\t... 12 more\n",
+            ["… 12 frames", "… 13 frames"],
+        ),
+        (
+            "t.rb:1:in `f': stack level too deep (SystemStackError)\n\tfrom t.rb:1:in `f'\n"
+            "\t ... 10067 levels...\n\tfrom t.rb:4:in `<main>'\n",
+            ["… 10,068 frames", "… 10,069 frames"],
+        ),
+    ],
+)
+def test_frames_that_a_trace_itself_leaves_out_are_counted(text: str, gaps: list[str]) -> None:
+    variants = divided(traceback.divide, text).variants()
+    shown = [line.strip() for variant in variants for line in variant.text.splitlines()]
+    assert set(gaps) <= set(shown), shown
+
+
 def test_a_log_goes_on_after_a_trace() -> None:
     text = (
         'Traceback (most recent call last):\n  File "a.py", line 1, in f\nE: x\n[2024-01-01] next\n'
