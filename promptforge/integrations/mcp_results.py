@@ -41,7 +41,8 @@ SIZES = sorted({int(1.2**number) for number in range(70)} | {0})
 MAX_CHARS_READ, MAX_PASSAGES, MIN_RANKED = 1 << 20, 50, 12
 """Characters of a text that is read whole for a question, passages of a longer one, and elements of
 an array, or texts, from which on they are ranked by the question."""
-_PASSAGE = re.compile(r"(?s).{1,2000}(?:\n|\Z)|.{2000}")
+# Torn within a word only where 2,000 characters are one.
+_PASSAGE = re.compile(r"(?s).{1,2000}(?:\n|\Z)|.{1,2000}\b|.{2000}")
 _to_json = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
 _LINES = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})?)?")
 
@@ -123,10 +124,19 @@ class ResultShortener:
         start, column = int(asked[1]), int(asked[2] or 1)
         end = int(asked[3] or (start if "-" not in asked[0] else len(lines)))
         piece = "\n".join(lines[start - 1 : end])[column - 1 :]
-        if query:
-            found = self.shorten(ToolResult([piece]), query[:MAX_QUESTION_CHARS])
+        if not query:
+            return self._page(piece, start, column, len(lines))
+        query = query[:MAX_QUESTION_CHARS]
+        if self.cost([piece]) <= self.most:
+            return [piece]
+        if _has_word(piece, query):
+            found = self.shorten(ToolResult([piece]), query)
             return [piece] if found is None else found.parts
-        return self._page(piece, start, column, len(lines))
+        where = f"{start}-{min(end, len(lines))} of {len(lines)}"
+        return [
+            f"[Nothing in lines {where} answers the query: they have none of its words. Ask in"
+            f' other words, or read them by lines="{start}-".]'
+        ]
 
     def _page(self, piece: str, start: int, column: int, lines: int) -> list[str]:
         """Return the beginning of a text within the budget, and a note on where the next begins."""
@@ -342,6 +352,13 @@ def _json_value(text: str) -> Any:
         if text.lstrip()[:1] in ("{", "["):
             return json.loads(text)
     return None
+
+
+def _has_word(text: str, question: str) -> bool:
+    """Return whether a text has a word of a question; most have one near the beginning."""
+    passages = _PASSAGE.findall(text)
+    starts = range(0, len(passages), MAX_PASSAGES)
+    return any(any(rank_texts(question, passages[at : at + MAX_PASSAGES])) for at in starts)
 
 
 def _passages(text: str, question: str) -> str:

@@ -289,7 +289,16 @@ def test_a_range_or_a_question_names_the_part() -> None:
     assert text == "\n".join(lines[777:779]) and note == "[Lines 778-779 of 2000.]"
     assert by.read({"handle": handle, "lines": "2000"})[0] == lines[-1]
     assert "needle" in by.read({"handle": handle, "query": "needle"})[0]
-    assert "needle" not in by.read({"handle": handle, "query": "needle", "lines": "1-99"})[0]
+    (said,) = by.read({"handle": handle, "query": "needle", "lines": "2-99"})
+    assert said.startswith("[Nothing in lines 2-99 of 2000 answers the query") and "job" not in said
+    assert by.read({"handle": handle, "query": "needle", "lines": "1-3"})[0].endswith(lines[2])
+
+
+def test_no_word_is_torn_where_it_is_looked_for() -> None:
+    by = shortener()
+    for before in range(1990, 2001):
+        text = "- " * (before // 2) + "-" * (before % 2) + "needle" + " ." * 2000
+        assert "needle" in by.read({"handle": by.hold(text), "query": "needle"})[0]
 
 
 @pytest.mark.parametrize(
