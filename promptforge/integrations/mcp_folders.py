@@ -18,6 +18,7 @@ from ..engine import FolderFilter, Search, SourceRequest, gather
 from ..errors import Diagnostics, ItemError, quote
 from ..files.access import Access, is_inside
 from ..model import Item
+from ..sources.text_files import rank_texts
 
 MAX_FOLDER_CHARS, MAX_PATTERN_CHARS = 1 << 26, 1 << 14
 """Characters of all files that one call reads, and of its patterns."""
@@ -61,27 +62,64 @@ def gather_within(
     exclude: Sequence[str],
     search: str | None = None,
 ) -> tuple[list[Item], Diagnostics]:
-    """Return the files at a path in one of the `folders`, or their passages for a search.
+    """Return the files at a path in the `folders`, or their passages for a search.
 
-    Paths of items count from that folder. Raises `ItemError` for a path that leads nowhere there.
+    Paths of items count from the folder; they are whole where the path is in several, so that they
+    can be given back. Raises `ItemError` for a path that leads nowhere there.
     """
     if sum(map(len, (*include, *exclude))) > MAX_PATTERN_CHARS:
         raise ItemError(f"include and exclude take {MAX_PATTERN_CHARS:,} characters at most")
-    folder, name = _locate(path, folders)
-    if not include and os.path.isfile(os.path.join(folder, name)):
-        include = ["/" + _SPECIAL_IN_PATTERN.sub(r"\\\1", name)]  # a lock file, say: it is named
-    wanted = FolderFilter(include, exclude, below=name, max_chars=MAX_FOLDER_CHARS)
+    places = _locate(path, folders)
+    wanted = FolderFilter(include, exclude, max_chars=MAX_FOLDER_CHARS // len(places))
+    said = Diagnostics()
+    if len(places) == 1:
+        return _gather_at(*places[0], wanted, search, said), said
+    found: dict[tuple[str, int | None, str | None], Item] = {}  # a folder may lie in another
+    failed: list[str] = []
+    for folder, name in places:
+        near = Diagnostics()
+        try:
+            for item in _gather_at(folder, name, wanted, search, near):
+                whole = os.path.join(folder, item.path or "").replace(os.sep, "/")
+                found[whole, item.start_line, item.content] = replace(item, path=whole)
+        except ItemError as error:
+            failed.append(f"{quote(folder)}: {error.bare}")
+            near.add("PF606", f"left out: {error.bare}", where=error.where)
+        for each in near:
+            where = os.path.normpath(os.path.join(folder, each.where or ""))
+            said.add(each.code, each.message, where=where, severity=each.severity)
+    if not found:
+        raise ItemError("; ".join(failed))
+    return _ranked(list(found.values()), search), said
+
+
+def _gather_at(
+    folder: str, name: str, wanted: FolderFilter, search: str | None, said: Diagnostics
+) -> list[Item]:
+    if not wanted.include and os.path.isfile(os.path.join(folder, name)):
+        # A lock file, say: it is named.
+        wanted = replace(wanted, include=["/" + _SPECIAL_IN_PATTERN.sub(r"\\\1", name)])
+    wanted = replace(wanted, below=name)
     request = SourceRequest(workspace=Access(folder, root=folder), wanted=wanted)
     if search is None:
         request = replace(request, files=(".",))
     else:
         request = replace(request, search=Search(search, (".",), wanted))
-    said = Diagnostics()
-    return gather(request, said), said
+    return gather(request, said)
 
 
-def _locate(path: str, folders: Sequence[str]) -> tuple[str, str]:
-    """Return the one folder in which there is a file or folder of a path, and its name in it."""
+def _ranked(items: list[Item], search: str | None) -> list[Item]:
+    """Return the passages of several folders, scored anew: the best of each folder had 1."""
+    if search is None:
+        return items
+    worths = rank_texts(search, [f"{item.path}\n{item.content}" for item in items])
+    best = max(worths) or 1.0
+    scored = [replace(a, score=worth / best) for a, worth in zip(items, worths, strict=True)]
+    return sorted(scored, key=lambda item: -(item.score or 0))
+
+
+def _locate(path: str, folders: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each folder in which there is a file or folder of a path, and its name in it."""
     found: dict[str, tuple[str, str]] = {}  # by the real place, for a folder may lie in another
     for folder in folders:
         try:
@@ -91,10 +129,7 @@ def _locate(path: str, folders: Sequence[str]) -> tuple[str, str]:
                 found.setdefault(real, (folder, "" if name == os.curdir else name))
         except ValueError:  # a NUL in it
             continue
-    if len(found) != 1:
-        names = ", ".join(map(quote, folders))
-        if found:
-            raise ItemError(f"{quote(path)} is in several folders; name the whole path: {names}")
+    if not found:
         # The same for what lies outside, whether it is there or not.
-        raise ItemError(f"there is no {quote(path)} in {names}")
-    return next(iter(found.values()))
+        raise ItemError(f"there is no {quote(path)} in {', '.join(map(quote, folders))}")
+    return list(found.values())

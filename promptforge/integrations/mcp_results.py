@@ -14,7 +14,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -33,15 +33,16 @@ MIN_BUDGET = 200
 MAX_BYTES = 1 << 26
 """Bytes of all results that are held, and of one message."""
 MAX_QUESTION_CHARS = 1_000
-MIN_SHARE = 20
-"""Tokens for each text below which all texts become one."""
+MIN_SHARE = 50
+"""Tokens of a text, or a twelfth of the room, below which some are left out, not all cut more."""
 LEFT_OUT = "The tool ran, but no part of its structured content agrees with its schema."
 SIZES = sorted({int(1.2**number) for number in range(70)} | {0})
 """Elements of an array that are kept; of a text forty times as many characters."""
 MAX_CHARS_READ, MAX_PASSAGES, MIN_RANKED = 1 << 20, 50, 12
 """Characters of a text that is read whole for a question, passages of a longer one, and elements of
-an array from which on they are ranked by the question."""
-_PASSAGE = re.compile(r"(?s).{1,2000}(?:\n|\Z)|.{2000}")
+an array, or texts, from which on they are ranked by the question."""
+# Torn within a word only where 2,000 characters are one.
+_PASSAGE = re.compile(r"(?s).{1,2000}(?:\n|\Z)|.{1,2000}\b|.{2000}")
 _to_json = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
 _LINES = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?:-(\d{1,9})?)?")
 
@@ -56,8 +57,8 @@ class ToolResult(NamedTuple):
 
     @property
     def parts(self) -> list[str]:
-        """All that an LLM may be shown."""
-        return [*self.texts, *filter(None, [self.structured])]
+        """All that an LLM may be shown; a text that is left out costs nothing."""
+        return list(filter(None, [*self.texts, self.structured]))
 
 
 class ResultShortener:
@@ -123,10 +124,19 @@ class ResultShortener:
         start, column = int(asked[1]), int(asked[2] or 1)
         end = int(asked[3] or (start if "-" not in asked[0] else len(lines)))
         piece = "\n".join(lines[start - 1 : end])[column - 1 :]
-        if query:
-            found = self.shorten(ToolResult([piece]), query[:MAX_QUESTION_CHARS])
+        if not query:
+            return self._page(piece, start, column, len(lines))
+        query = query[:MAX_QUESTION_CHARS]
+        if self.cost([piece]) <= self.most:
+            return [piece]
+        if _has_word(piece, query):
+            found = self.shorten(ToolResult([piece]), query)
             return [piece] if found is None else found.parts
-        return self._page(piece, start, column, len(lines))
+        where = f"{start}-{min(end, len(lines))} of {len(lines)}"
+        return [
+            f"[Nothing in lines {where} answers the query: they have none of its words. Ask in"
+            f' other words, or read them by lines="{start}-".]'
+        ]
 
     def _page(self, piece: str, start: int, column: int, lines: int) -> list[str]:
         """Return the beginning of a text within the budget, and a note on where the next begins."""
@@ -163,18 +173,17 @@ class _Shortening:
         self._structured, self._schema, self._languages = given.structured, schema, languages
         self._failed = failed
         self._value = _json_value(given.structured or "")
-        self._others = list(given.texts)
-        self._copies = [
-            n
-            for n, text in enumerate(given.texts)
-            if self._value and _json_value(text) == self._value
-        ]
+        self._others = texts = list(given.texts)
+        said = [_json_value(text) for text in texts if self._value]
+        self._copies = [n for n, value in enumerate(said) if value == self._value]
         """Places of texts with the value of the structured content."""
-        for n in self._copies:
-            self._others[n] = ""
+        if self._copies:
+            self._others = [text if said[n] != self._value else "" for n, text in enumerate(texts)]
+        self._sizes = [self._counter.count_upto(text, by.most) for text in self._others]
         values = list(self._value.values()) if isinstance(self._value, dict) else []
-        texts = list(given.texts)
-        self._is_repeated = bool(self._copies) or values in (texts, [texts])
+        # Of a list of objects, the library of Python sends each in a text of its own.
+        is_list = bool(texts) and values in (texts, [texts], [said])
+        self._is_repeated = is_list or bool(self._copies)
         """True if the structured content says no more than the texts."""
         self._whole = "\n".join(texts if self._is_repeated else given.parts)
         self._handle = by.hold(self._whole)
@@ -183,12 +192,14 @@ class _Shortening:
         """Return it within the budget."""
         note = self._by.cost([self._note(len(self._whole))])
         room = self._by.most - note * (1 if self._structured is None else 2)
+        less = 0
         while room > 0:
             found = self._within(room)
             over = self._by.cost(found.parts) - self._by.most
             if over <= 0:
                 return found
-            room -= over
+            less = max(over, 2 * less)  # all is cut anew each time, so few times must do
+            room -= less
         return self._with_notes([""] * len(self._others), "")
 
     def _note(self, shown: int) -> str:
@@ -210,8 +221,7 @@ class _Shortening:
 
     def _within(self, room: int) -> ToolResult:
         """Shorten all to a room; a client may show the texts, the structured content, or both."""
-        asked = sum(self._counter.count_upto(text, room) for text in self._others)
-        each = max(room - asked, room // 2) // (1 + len(self._copies))
+        each = max(room - sum(self._sizes), room // 2) // (1 + len(self._copies))
         made = self._structured_within(each)
         if not made and self._structured:  # it alone
             return self._with_notes([""] * len(self._others), self._structured_within(room))
@@ -222,18 +232,41 @@ class _Shortening:
         return self._with_notes(texts, made)
 
     def _level(self, room: int) -> list[str]:
-        """Shorten the longest texts, all to one length."""
-        texts, share = self._others, self._share(room)
-        given = [n for n, text in enumerate(texts) if text]
-        if share < MIN_SHARE and len(given) > 1:
-            joined, share = "\n".join(filter(None, texts)), room
-            texts = [joined if n == given[0] else "" for n in range(len(texts))]
-        known = zip(texts, self._languages, strict=False)
-        return [self._text_within(text, language, share) for text, language in known]
+        """Shorten the longest texts, all to one length; of too many, keep the best."""
+        kept, least = self._order, max(MIN_SHARE, room // MIN_RANKED)
+        share = self._share(kept, room)
+        if share < min(least, max(self._sizes, default=0)):
+            kept = self._best_within(room, least)
+            share = self._share(kept, room)
+        texts = [""] * len(self._others)
+        for n in kept:
+            texts[n] = self._text_within(self._others[n], self._languages[n], share)
+        return texts
 
-    def _share(self, room: int) -> int:
-        """Return the most tokens of one text with which all keep the room."""
-        sizes = sorted(self._counter.count_upto(text, room) for text in self._others)
+    def _best_within(self, room: int, least: int) -> list[int]:
+        """Return the places of the best texts, so many that each is whole or has the `least`."""
+        best: list[int] = []
+        for n in self._order:
+            room -= min(self._sizes[n], least)
+            if best and room < 0:
+                break
+            best.append(n)
+        return best
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The places of the texts, those that answer the question best first."""
+        order = [n for n, size in enumerate(self._sizes) if size]
+        if self._failed:  # an error is at the end
+            return order[::-1]
+        if self._question and len(order) >= MIN_RANKED:
+            worths = rank_texts(self._question, [text[:MAX_CHARS_READ] for text in self._others])
+            order.sort(key=lambda n: -worths[n])
+        return order
+
+    def _share(self, places: Sequence[int], room: int) -> int:
+        """Return the most tokens of one text with which those at the places keep the room."""
+        sizes = sorted(self._sizes[n] for n in places)
         for number, size in enumerate(sizes):
             share = room // (len(sizes) - number)
             if size > share:
@@ -319,6 +352,13 @@ def _json_value(text: str) -> Any:
         if text.lstrip()[:1] in ("{", "["):
             return json.loads(text)
     return None
+
+
+def _has_word(text: str, question: str) -> bool:
+    """Return whether a text has a word of a question; most have one near the beginning."""
+    passages = _PASSAGE.findall(text)
+    starts = range(0, len(passages), MAX_PASSAGES)
+    return any(any(rank_texts(question, passages[at : at + MAX_PASSAGES])) for at in starts)
 
 
 def _passages(text: str, question: str) -> str:

@@ -138,11 +138,47 @@ def test_whole_paths_and_links_within_the_folder_lead_there(project: Path) -> No
     assert not call("pack_folder", named=[linked], path=str(linked / "src"))[0]
 
 
-def test_several_folders_are_told_apart(project: Path) -> None:
+def test_a_path_in_several_folders_leads_to_all_by_whole_paths(project: Path) -> None:
+    other = project.parent / "other"
+    (other / "src").mkdir(parents=True)
+    (other / "src/user.py").write_text("def user():\n    pass\n", encoding="utf-8")
+    (other / "key.py").write_text(f"KEY = '{KEY}'\n", encoding="utf-8")
+    roots = [project.as_uri(), other.as_uri()]
+    failed, text, account = call("pack_folder", roots=roots)
+    assert (
+        not failed
+        and f"### {project.as_posix()}/src/auth.py" in text
+        and f"{other.as_posix()}/src/user.py" in text
+    )
+    assert KEY not in text and "hush" not in text
+    assert all(f"{top}: masked" in str(account["warnings"]) for top in (project, other))
+    failed, text, _ = call("pack_folder", roots=roots, path="src", exclude=["long.py"])
+    assert not failed and "def user():" in text and "def login" in text and "README" not in text
+    failed, text, _ = call("pack_folder", roots=roots, path=f"{project.as_posix()}/src/auth.py")
+    assert not failed and "### src/auth.py" in text
+
+
+def test_several_folders_are_searched_as_one(project: Path) -> None:
+    other = project.parent / "beside"
+    (other / "a.md").write_text("The login.\n" + "Other words. " * 90, encoding="utf-8")
+    both = [other, project]
+    items, _ = mcp_folders.gather_within(list(map(str, both)), ".", (), (), "who checks a login")
+    assert items[0].path == f"{project.as_posix()}/src/auth.py"
+    assert items[0].score == 1.0 > (items[-1].score or 0)
+    failed, text, account = call("search_files", named=both, query="unit377", max_tokens=900)
+    assert not failed and "1132: def unit377():" in text
+    assert f"{other}: left out: no file holds a word" in str(account["warnings"])
+    failed, text, _ = call("search_files", named=both, query="zzz")
+    assert failed and all(f'"{top}": no file holds a word' in text for top in both)
+
+
+def test_of_several_folders_each_file_is_taken_once(project: Path) -> None:
     both = [project, project.parent / "beside"]
-    assert "name the whole path" in call("pack_folder", named=both)[1]
     assert "hush" in call("pack_folder", named=both, path="canary.txt")[1]
-    assert not call("pack_folder", named=[project, project / "src"], path=str(project / "src"))[0]
+    nested = [project, project / "src"]
+    assert not call("pack_folder", named=nested, path=str(project / "src"))[0]
+    items, _ = mcp_folders.gather_within(list(map(str, nested)), ".", (), ())
+    assert [item.path for item in items].count(f"{project.as_posix()}/src/auth.py") == 1
 
 
 @pytest.mark.slow
@@ -165,6 +201,9 @@ def test_what_a_call_reads_is_bounded(project: Path, monkeypatch: pytest.MonkeyP
     for tool in ("pack_folder", "search_files"):
         assert "more than 500 characters" in call(tool, named=[project], query="login")[1]
     assert not call("pack_folder", named=[project], path="src/auth.py")[0]
+    both = [project, project.parent / "beside"]
+    failed, text, account = call("pack_folder", named=both)
+    assert not failed and "hush" in text and "more than 250 characters" in str(account["warnings"])
 
 
 @pytest.mark.parametrize(

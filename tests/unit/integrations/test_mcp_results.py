@@ -187,6 +187,53 @@ def test_several_texts_share_the_budget() -> None:
     assert "read_more" in many[-1]
 
 
+@pytest.mark.parametrize("question", ["", "whose card was declined?"])
+@pytest.mark.parametrize("heading", [[], ["Found 900 rows:"]])
+def test_texts_that_are_json_each_are_cut_as_the_list_they_are(
+    question: str, heading: list[str]
+) -> None:
+    rows = [{"id": n, "error": "card_declined" if n == 731 else None} for n in range(900)]
+    texts = [*heading, *(json.dumps(row, indent=2) for row in rows)]
+    *shown, note = filter(None, shorten(*texts, question=question))
+    found = [json.loads(text) for text in shown if text not in heading]
+    assert len(found) > 9 and (rows[731] in found) == bool(question)
+    assert found == [row for row in rows if row in found]  # whole, and in their order
+    assert f"of {len(chr(10).join(texts)):,} characters" in note
+
+
+def test_a_list_that_is_sent_as_texts_too_is_held_once() -> None:
+    rows = [{"id": n, "state": f"state {n}"} for n in range(500)]
+    by, texts = shortener(), [json.dumps(row, indent=2) for row in rows]
+    given = ToolResult(texts, json.dumps({"result": rows}))
+    found = shorten_all(given, "state 377", by=by)
+    assert rows[377] in json.loads(found.structured or "")["result"]
+    assert rows[377] in map(json.loads, filter(None, found.texts[:-1]))
+    assert by.read({"handle": handle_in(found.texts[-1]), "lines": "2000"})[1].endswith("of 2000.]")
+
+
+def test_structured_content_without_texts_is_held() -> None:
+    by, value = shortener(), json.dumps(list(range(2000)))
+    note = shorten_all(ToolResult([], value), by=by).texts[-1]
+    assert by.read({"handle": handle_in(note)})[0].startswith("[0, 1, 2")
+
+
+@pytest.mark.parametrize("text", ['{"id": 7}', "word", "\n", "word " * 60, "[" + "1, " * 99 + "1]"])
+@pytest.mark.parametrize("structured", [None, json.dumps({"rows": list(range(900))})])
+def test_many_texts_are_cut_in_a_few_rounds(
+    text: str, structured: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rooms: list[int] = []
+    within = mcp_results._Shortening._within
+
+    def watch(shortening: Any, room: int) -> ToolResult:
+        rooms.append(room)
+        return within(shortening, room)
+
+    monkeypatch.setattr(mcp_results._Shortening, "_within", watch)
+    shorten_all(ToolResult([text] * 1500, structured))
+    assert 1 <= len(rooms) <= 9
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_any_text_keeps_the_budget(seed: int) -> None:
     rng = random.Random(seed)
@@ -242,7 +289,16 @@ def test_a_range_or_a_question_names_the_part() -> None:
     assert text == "\n".join(lines[777:779]) and note == "[Lines 778-779 of 2000.]"
     assert by.read({"handle": handle, "lines": "2000"})[0] == lines[-1]
     assert "needle" in by.read({"handle": handle, "query": "needle"})[0]
-    assert "needle" not in by.read({"handle": handle, "query": "needle", "lines": "1-99"})[0]
+    (said,) = by.read({"handle": handle, "query": "needle", "lines": "2-99"})
+    assert said.startswith("[Nothing in lines 2-99 of 2000 answers the query") and "job" not in said
+    assert by.read({"handle": handle, "query": "needle", "lines": "1-3"})[0].endswith(lines[2])
+
+
+def test_no_word_is_torn_where_it_is_looked_for() -> None:
+    by = shortener()
+    for before in range(1990, 2001):
+        text = "- " * (before // 2) + "-" * (before % 2) + "needle" + " ." * 2000
+        assert "needle" in by.read({"handle": by.hold(text), "query": "needle"})[0]
 
 
 @pytest.mark.parametrize(
@@ -282,3 +338,6 @@ def test_a_result_flagged_as_an_error_keeps_its_end() -> None:
         given = ToolResult([], text) if text[0] == "{" else ToolResult([text])
         found = shortener().shorten(given, "build.ts chunk", ["typescript"], failed=True)
         assert found is not None and "disk quota" in "".join(found.parts)
+    texts = [*printed[:-1], "job failed: disk quota"]
+    found = shortener().shorten(ToolResult(texts), "wrote chunk", failed=True)
+    assert found is not None and found.texts[-2] == "job failed: disk quota"
