@@ -415,7 +415,7 @@ def update_case(source: str, case: GoldenCase, text: str) -> str:
 
 
 def _at_margin(text: str, margin: int) -> str:
-    """Return a text whose first comments are not deeper than `margin`: they would go on a block."""
+    """Move the first comments of a text to `margin` where deeper: they would go on a block."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         bare = line.lstrip(" ")
