@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 import promptforge as pf
 import promptforge.cli.main
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
+from promptforge.tokenizers.registry import _counters
 
 pytest_plugins = [
     "batch_runs",
@@ -112,8 +113,6 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ):  # as a shell starts what is in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # tests send it to their processes
-    gc.callbacks.append(_note_collection)
-    config.add_cleanup(functools.partial(gc.callbacks.remove, _note_collection))
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(FromWorkers())
     settings_folder = tempfile.TemporaryDirectory()  # `init` writes to the user's list of projects
@@ -236,31 +235,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         )
 
 
-_collections: list[float] = []
-"""Processor time at the begin, below 0, and at the end of each whole collection of garbage."""
-
-
-def _note_collection(phase: str, info: dict[str, int]) -> None:
-    if info["generation"] == 2:
-        _collections.append(time.process_time() * (1 if phase == "stop" else -1))
-
-
 def _processor_seconds() -> float:
-    """Return the time of this process and of those that it has waited for.
+    """Return the time of this process and of those that it has waited for."""
+    return time.process_time() + sum(os.times()[2:4])
 
-    Collecting the garbage of 10,000 tests takes a second, in whatever test it comes.
-    """
-    return time.process_time() + sum(os.times()[2:4]) - sum(_collections)
+
+def _count_vocabularies() -> int:
+    """Return how many vocabularies are in memory: loading one takes most of a second."""
+    return sum(getattr(each, "_encoding", None) is not None for each in _counters.values())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
     """Fail a test that takes the time of a slow one without the mark."""
-    before, modules = _processor_seconds(), len(sys.modules)
+    before, modules, vocabularies = _processor_seconds(), len(sys.modules), _count_vocabularies()
     result = yield
     spent = _processor_seconds() - before
     quick = pyfuncitem.config.option.markexpr == QUICK and _coverage() is None
     is_first = len(sys.modules) > modules + MODULES_OF_A_LIBRARY
+    is_first |= _count_vocabularies() > vocabularies
     if quick and not is_first and spent > MAX_SECONDS * SLACK and not _is_busy():
         slowness = max(1.0, max(_reference() for _ in range(5)) / REFERENCE_SECONDS)
         if spent > MAX_SECONDS * SLACK * slowness:
