@@ -28,7 +28,8 @@ from hypothesis import strategies as st
 import promptforge as pf
 import promptforge.cli.main
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
-from promptforge.tokenizers.registry import _counters
+from promptforge.tokenizers import bpe
+from promptforge.tokenizers.bpe import make_encoding
 
 pytest_plugins = [
     "batch_runs",
@@ -113,6 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ):  # as a shell starts what is in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # tests send it to their processes
+    vars(bpe)["make_encoding"] = _make_encoding
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(FromWorkers())
     settings_folder = tempfile.TemporaryDirectory()  # `init` writes to the user's list of projects
@@ -240,20 +242,24 @@ def _processor_seconds() -> float:
     return time.process_time() + sum(os.times()[2:4])
 
 
-def _count_vocabularies() -> int:
-    """Return how many vocabularies are in memory: loading one takes most of a second."""
-    return sum(getattr(each, "_encoding", None) is not None for each in _counters.values())
+_vocabularies: list[str] = []
+"""Names of the vocabularies that were loaded so far: each takes most of a second."""
+
+
+def _make_encoding(name: str, *given: Any) -> Any:
+    _vocabularies.append(name)
+    return make_encoding(name, *given)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
     """Fail a test that takes the time of a slow one without the mark."""
-    before, modules, vocabularies = _processor_seconds(), len(sys.modules), _count_vocabularies()
+    before, modules, vocabularies = _processor_seconds(), len(sys.modules), len(_vocabularies)
     result = yield
     spent = _processor_seconds() - before
     quick = pyfuncitem.config.option.markexpr == QUICK and _coverage() is None
     is_first = len(sys.modules) > modules + MODULES_OF_A_LIBRARY
-    is_first |= _count_vocabularies() > vocabularies
+    is_first |= len(_vocabularies) > vocabularies
     if quick and not is_first and spent > MAX_SECONDS * SLACK and not _is_busy():
         slowness = max(1.0, max(_reference() for _ in range(5)) / REFERENCE_SECONDS)
         if spent > MAX_SECONDS * SLACK * slowness:
