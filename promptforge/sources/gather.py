@@ -298,8 +298,9 @@ def _joined(failed: Sequence[ItemError]) -> Iterator[ItemError]:
 
 
 def _named(load: Callable[[], list[Item] | Item], most: int = 1, *, sure: int = 0) -> list[Item]:
-    """Return items as named ones; where they are more than `most`, those after the first `sure`
-    compete, as of a folder.
+    """Return items as named ones; of more than `most`, only the first `sure` are named.
+
+    The others compete, as the files of a folder do.
     """
     found = load()
     items = [found] if isinstance(found, Item) else found

@@ -1,10 +1,10 @@
-"""Trimming of JSON and JSON Lines: arrays, texts and objects are cut.
+"""Cut arrays, objects and texts of JSON and JSON Lines.
 
-Each variant is valid JSON, and so is the compact text: no white space, and a table in place of an
-array of like objects. Texts in it tell what is left out: `"… 97 more"` between the first
-elements of an array and its last, ` … 1,204 characters more` at the end of a text,
-`"… {12 keys}"` or `"… [12 items]"` for an object or array that lies too deep, and
-`"…":"… 40 more keys"` at the end of an object. Keys keep their order, numbers their spelling.
+Each variant is valid JSON. The compact one has no white space, and a table for an array of like
+objects. A cut one says in texts of its own how much is missing: `"… 97 more"` before the last
+element of an array, ` … 1,204 characters more` at the end of a text, `"… {12 keys}"` or
+`"… [12 items]"` for an object or array that lies too deep, and `"…":"… 40 more keys"` at the end
+of an object. Keys keep their order, numbers their spelling.
 JSON in a text of JSON is cut by the same limits, and stays JSON. A long text is cut by its own
 structure: a log keeps what failed, and what answers stays. Data as Python prints them (`repr`) stay
 an expression of Python; tuples and sets become lists.
