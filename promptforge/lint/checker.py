@@ -25,6 +25,7 @@ from ..yaml_reader import load_yaml
 from .findings import Finding, about_file, drop_doubtful_edits, sort_findings
 from .samples import (
     LayoutCost,
+    items_left_out,
     items_touch,
     measure_layout,
     textless_templates,
@@ -500,6 +501,7 @@ class _Check:
             if not self.asked.keys().isdisjoint(layout.files):
                 self.found += try_layout(self.library, layout, self.asked)
                 self.found += textless_templates(self.library, layout, self.asked)
+                self.found += items_left_out(self.library, layout, self.asked)
             self._find_touching(layout)
         self.found += try_prompts(self.library, self.asked, wrong)
         return good

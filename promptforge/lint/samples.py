@@ -117,6 +117,26 @@ def textless_templates(
             yield about_file(asked[name], "PF829", message)
 
 
+def items_left_out(
+    library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
+) -> Iterator[Finding]:
+    """Yield the page of a layout if it prints nothing of some samples."""
+    if layout.page not in asked:
+        return
+    kinds = ({*layout.items} - {"item"}) | {"text"}
+    items = [item for kind in sorted(kinds) for item in _sample_items(kind)]
+    try:
+        page = _page(library.templates, layout, items, _SETTINGS[0])
+        left = page.unprinted({index: page.variants(index)[0] for index in range(len(items))})
+    except PromptForgeError:  # said by then
+        return
+    if left:
+        item = items[left[0]]
+        message = f'leaves out items of the kind "{item.kind}" and the origin "{item.origin}"'
+        message += "; print {{ item.text }} of every item"
+        yield about_file(asked[layout.page], "PF849", message)
+
+
 def items_touch(templates: Templates, pair: LayoutFormat) -> bool:
     """Tell whether the end of an item and the begin of the next share a line on a sample page."""
     page = _page(templates, pair, _sample_items("text"), {})

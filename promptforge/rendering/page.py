@@ -338,6 +338,22 @@ class Page:
         self.views.check(parts, chosen)
         return parts
 
+    def unprinted(self, chosen: Mapping[int, Variant]) -> list[int]:
+        """Return the items that the page's template prints nothing of."""
+        parts = self._build(chosen).parts
+        printed = set(map(id, parts))
+        texts = {
+            index: self.views.view(index, variant)["text"] for index, variant in chosen.items()
+        }
+        maybe = [index for index, text in texts.items() if id(text) not in printed]
+        if self.layout.settings.trim_end and parts:  # the last part has been cut
+            maybe = [index for index in maybe if texts[index].rstrip(_WHITE) != parts[-1]]
+        if not maybe:
+            return maybe
+        from .source_map import find_unprinted
+
+        return find_unprinted(self, chosen, maybe)
+
     def alone(self, index: int) -> str:
         """Return the text of an item in its longest variant, without a page; raises as `parts`."""
         variant = self.variants(index)[0]

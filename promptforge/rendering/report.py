@@ -524,6 +524,7 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
         message = f"tokens are an estimate by {page.counter.name}"
         diagnostics.add("PF501", message, severity="info")
     _say_dropped(report, reasons, diagnostics)
+    _say_unprinted(report, diagnostics)
     _say_group_by(page, packed, diagnostics)
     ids = list(filter(None, map(attrgetter("id"), items)))
     if len(set(ids)) < len(ids):
@@ -571,6 +572,16 @@ def _place(item: Item) -> str | None:
     return item.path or item.name or item.url
 
 
+def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
+    lost = report.page.unprinted(report.packed.chosen)
+    if lost:
+        message = f'the template "{report.page.layout.page_name}" prints nothing of '
+        message += (
+            f"{plural(len(lost), 'item', 'items')}: {_first_names(report, lost, MAX_DROPPED_NAMED)}"
+        )
+        diagnostics.add("PF133", f"{message}; print {{{{ item.text }}}} of every item")
+
+
 def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics) -> None:
     packed, trimmed = report.packed, len(report.trimmed)
     dropped = sum(reasons[reason] for reason in BUDGET_REASONS)
@@ -606,10 +617,15 @@ def _named_left_out(report: Report) -> str:
     candidates, reasons = report.page.candidates, report.packed.reasons
     named = named_indices(candidates, report.page.options)
     lost = [index for index in named if reasons.get(index) in BUDGET_REASONS]
-    labels = [quote(citation(candidates.pool[index])["name"], 60) for index in lost]
-    more = len(labels) - MAX_NAMED_LEFT_OUT
+    return _first_names(report, lost, MAX_NAMED_LEFT_OUT)
+
+
+def _first_names(report: Report, indices: Sequence[int], most: int) -> str:
+    pool = report.page.candidates.pool
+    labels = [quote(citation(pool[index])["name"], 60) for index in indices]
+    more = len(labels) - most
     end = f" and {more} more" if more > 0 else ""
-    return ", ".join(labels[:MAX_NAMED_LEFT_OUT]) + end
+    return ", ".join(labels[:most]) + end
 
 
 def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diagnostics) -> None:
