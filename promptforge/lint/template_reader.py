@@ -133,11 +133,13 @@ def _arguments(node: nodes.Filter) -> str | None:
     try:
         given = takes.bind(None, *node.args, **{str(p.key): p.value for p in node.kwargs}).arguments
     except TypeError:
-        most = len(takes.parameters) - 1
-        counts = {0: "no values", 1: "at most 1 value"}
-        what = counts.get(most, f"at most {most} values")
+        _, *values = takes.parameters.values()
+        least, most = sum(each.default is each.empty for each in values), len(values)
+        what = {0: "no values", 1: "at most 1 value"}.get(most, f"at most {most} values")
+        if least:
+            what = f"{least} to {most} values"
         number = len(node.args) + len(node.kwargs)
-        return f'"{node.name}" takes {what} in brackets, and here are {number}'
+        return f'"{node.name}" takes {what} in brackets; got {number}'
     for name, value in given.items():
         wants = takes.parameters[name].annotation
         if wants in (int, "int") and isinstance(value, nodes.Const) and type(value.value) is str:
@@ -652,9 +654,8 @@ class TemplateLibrary:
         length = word_length(text.text, at)
         other = self.template(target)
         if other is None:
-            if self.path(target) is None:
-                hint = suggest_name(target, self.names)
-                yield text.at(at, length, "PF805", f'there is no template "{target}"{hint}')
+            if self.path(target) is None and target.endswith(".j2"):
+                yield text.at(at, length, "PF805", self.templates.missing(target))
         elif Path(text.path) in map(self.path, self.reached(target)):
             self._circular.add(template.name)
             yield self._circle(template, at, length, target)

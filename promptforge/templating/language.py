@@ -584,10 +584,12 @@ class Environment(jinja2.Environment):
             return obj.get(attribute)
         if isinstance(obj, jinja2.Undefined):  # {{ itm.content }}: the message is about itm
             return obj
-        owner = f"a {kind.__name__}"
-        if obj is None:
-            owner = "nothing (null)"
-        return self.undefined(f'"{attribute}" was asked of {owner}, which has no fields')
+        from .failures import KINDS
+
+        owner, hint = KINDS.get(kind.__name__, kind.__name__), ""
+        if attribute in FILTERS:
+            hint = f"; a filter stands after |: {{{{ value | {attribute} }}}}"
+        return self.undefined(f'"{attribute}" was asked of {owner}, which has no fields{hint}')
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return a field by its name, or a member of a list by its number."""
@@ -598,7 +600,8 @@ class Environment(jinja2.Environment):
         try:
             return obj[argument]
         except (LookupError, TypeError):
-            return self.undefined(f"there is no [{argument!r}] here")
+            way_out = "| first gives the first of a list, or nothing"
+            return self.undefined(f"there is no [{argument!r}] here; {way_out}")
 
     def tree(self, source: str, name: str | None, filename: str | None = None) -> nodes.Template:
         """Return the syntax tree of a text, in which every node knows its offset; runs nothing.
