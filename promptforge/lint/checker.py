@@ -338,6 +338,8 @@ class _Check:
                 self.library.read(name)
                 self.found += check_encoding(path)
         self.library.metadata_keys = _metadata_keys_of_cases(self._targets.templates)
+        layouts = {layout.layout for layout in self._formats}
+        self.library.kinds = set[str]().union(*map(self._layouts.named_kinds, layouts))
         self._walk_templates()
         self.found += self.library.findings
         self.found += (about_file(path, "PF825", why) for path, why in self.library.unreadable)

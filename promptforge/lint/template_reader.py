@@ -35,6 +35,7 @@ from ..templating.failures import (
 from ..templating.language import FILTERS, LOOP_FIELDS, TEMPLATE_TESTS, Environment, check_filters
 from ..yaml_reader import load_shipped_yaml
 from .findings import Edit, Finding, LintedText
+from .yaml_files import misspelt_kind
 
 _ENVIRONMENT = Environment(jinja2.DictLoader({}), syntax_of)
 
@@ -195,6 +196,8 @@ for _name, _row in _TABLE["shapes"].items():
     _SHAPES[_name] = Shape(_row.pop("label"), _fields(_row))
 KNOWN_METADATA_KEYS = frozenset(_TABLE["metadata"].split())
 """Keys with a meaning of their own: they need not occur in cases."""
+FIELD_VALUES = {field: frozenset(words.split()) for field, words in _TABLE["values"].items()}
+"""All that some fields of items and messages may be."""
 LOOP_SHAPE = Shape("a loop", dict.fromkeys(LOOP_FIELDS, VALUE_SHAPE))
 PAGE_VARIABLES: Mapping[str, Shape] = _fields(_TABLE["page"])
 ITEM_VARIABLES: Mapping[str, Shape] = _fields(_TABLE["item"])
@@ -222,6 +225,8 @@ _FILTERS = {
     **{name: name for name in ("upper", "lower", "join")},
 }
 """Functions of other languages → the filter to use."""
+_MARKING = ("fence", "framed", "prose", "code")
+"""Filters that print marks of Markdown around a text."""
 _TEXT_FILTERS = frozenset(
     {"upper", "lower", "trim", "replace", "indent", "title", "truncate"}
 )  # fmt: skip
@@ -250,17 +255,23 @@ class _ScopeWalk(NodeVisitor):
         outer: Mapping[str, Scope],
         follow: Follow,
         metadata_keys: Collection[str],
+        kinds: Collection[str],
     ) -> None:
         """Take the variables of the template, and those of its parents' blocks by name.
 
-        Other keys of metadata than `metadata_keys` are found, where there are any.
+        Other keys of metadata than `metadata_keys` are found, where there are any. `kinds` are
+        those that layouts name.
         """
         self.problems: list[TemplateMistake] = []
         self.blocks: dict[str, Scope] = {}
         """Its blocks, with the variables of each."""
         self._root = dict(scope)
         self._text, self._markdown = text, syntax.has_fences
-        self._outer, self._follow, self._metadata_keys = outer, follow, metadata_keys
+        self._outer, self._follow = outer, follow
+        self._metadata_keys, self._kinds = metadata_keys, kinds
+        self._set: set[str] = set()
+        self._around_loop: Collection[str] = ()
+        """Names set around the innermost loop."""
 
     def visit_Template(self, node: nodes.Template) -> None:
         if any(isinstance(each, nodes.Extends) for each in node.body):
@@ -291,10 +302,20 @@ class _ScopeWalk(NodeVisitor):
         self._bind(node.target, (given and given.member) or ANY_SHAPE, inner)
         if node.test is not None:
             self.visit(node.test, inner)
+        around, self._around_loop = self._around_loop, self._set & scope.keys()
         self.visit_all(node.body, inner)
+        self._around_loop = around
         self.visit_all(node.else_, dict(scope))
 
     def visit_Assign(self, node: nodes.Assign, scope: Scope) -> None:
+        if isinstance(node.target, nodes.Name):
+            name = node.target.name
+            again = {each.name for each in node.node.find_all(nodes.Name)}
+            if name in self._around_loop and (name in again or isinstance(node.node, nodes.Const)):
+                message = f'"{name}" is set for this round of the loop alone'
+                message += "; loop.index counts rounds, and | length the members of a list"
+                self._say(node.target, "PF850", message)
+            self._set.add(name)
         self._bind(node.target, self.visit(node.node, scope) or ANY_SHAPE, scope)
 
     def visit_AssignBlock(self, node: nodes.AssignBlock, scope: Scope) -> None:
@@ -359,7 +380,12 @@ class _ScopeWalk(NodeVisitor):
         if node.node is not None:
             shape = self._look_up(node.node, scope, absent=node.name == "default")
         self.visit_all([*node.args, *(pair.value for pair in node.kwargs)], scope)
-        if node.name in ("fence", "framed", "prose", "code"):
+        inner = getattr(node.node, "name", "")
+        marked = self._markdown and isinstance(node.node, nodes.Filter) and inner in _MARKING
+        if marked and node.name != "default":
+            message = f"after {inner} no filter may follow: its marks would be escaped"
+            self._say(node, "PF851", f"{message}; write | {node.name} | {inner}")
+        if node.name in _MARKING:
             return FINISHED_TEXT_SHAPE
         if node.name in ("first", "last"):
             return _member(shape)
@@ -406,7 +432,28 @@ class _ScopeWalk(NodeVisitor):
     visit_Tuple = visit_List
     visit_And = visit_Or = visit_Add = visit_Sub = visit_Mul = visit_Div = _binary
     visit_FloorDiv = visit_Mod = visit_Pow = _binary
-    visit_Const = visit_Compare = visit_Not = visit_Concat = _plain
+    visit_Const = visit_Not = visit_Concat = _plain
+
+    def visit_Compare(self, node: nodes.Compare, scope: Scope) -> Shape | None:
+        asked = node.expr
+        if isinstance(asked, nodes.Getattr) and isinstance(asked.node, nodes.Name):
+            for operand in node.ops:
+                for one in (operand.expr, *operand.expr.find_all(nodes.Const)):
+                    if isinstance(one, nodes.Const) and isinstance(one.value, str):
+                        self._compared(asked.attr, one)
+        return self._plain(node, scope)
+
+    def _compared(self, field: str, node: nodes.Const) -> None:
+        """Find a text that a field never is, or a kind that is misspelt."""
+        known = FIELD_VALUES.get(field)
+        if known is not None and node.value not in known:
+            hint = suggest_name(node.value, known)
+            self._say(node, "PF852", f'{field} is never "{node.value}"{hint}')
+        elif field == "kind":
+            near = misspelt_kind(node.value, self._kinds)
+            if near is not None:
+                message = f'asks for items of the kind "{node.value}"; did you mean "{near}"?'
+                self._say(node, "PF821", message)
 
     def _common(self, scope: Scope, *parts: nodes.Node | None) -> Shape:
         """Return the shape that is right for every part, `ANY_SHAPE` if they differ."""
@@ -567,6 +614,8 @@ class TemplateLibrary:
         self.names = templates.names()
         self.metadata_keys: Collection[str] = ()
         """The keys that the cases of the project have; none where there are no cases."""
+        self.kinds: Collection[str] = ()
+        """The kinds that layouts name."""
         self.unreadable: list[tuple[str, str]] = []
         """Files that cannot be read, and why."""
         self.findings: list[Finding] = []
@@ -718,7 +767,8 @@ class TemplateLibrary:
             self.walk(target, seen, inside)
 
         text, syntax = template.text.text, self.templates.syntax_of(name)
-        walked = _ScopeWalk(text, syntax, scope, outer, follow, self.metadata_keys)
+        known = self.metadata_keys, self.kinds
+        walked = _ScopeWalk(text, syntax, scope, outer, follow, *known)
         walked.visit(root)
         self.findings += map(template.text.mistake, walked.problems)
         if parent is not None and name not in self._circular:
