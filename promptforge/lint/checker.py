@@ -415,7 +415,7 @@ class _Check:
         if longer:
             call = f'call it "{parts.stem}.{longer[0]}.j2"'
             return f'the format {ending} ends in "{longer[0]}" here: {call}'
-        hint = suggest_name(ending, have)
+        hint = suggest_name(ending, have) or "; add it, or a base in layout.yaml"
         return f'the layout "{parts.layout}" has no page "layout.{ending}.j2"{hint}'
 
     def _names_of_templates(self) -> Iterator[Finding]:

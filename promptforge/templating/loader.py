@@ -273,6 +273,7 @@ class Templates:
                     break
             else:
                 hint = suggest_format(format, self.formats(layout))
+                hint = hint or "; it needs a page such as layout.md.j2, or a base in layout.yaml"
                 message = f'the layout "{layout}" has no format {quote(format)}{hint}'
                 raise OptionError(message, option="format")
         return self._layouts[key]
