@@ -25,12 +25,11 @@ from ..yaml_reader import load_yaml
 from .findings import Finding, about_file, drop_doubtful_edits, sort_findings
 from .samples import (
     LayoutCost,
-    items_left_out,
     items_touch,
     measure_layout,
-    textless_templates,
     try_layout,
     try_prompts,
+    unprinted_samples,
 )
 from .template_reader import PROMPT_VARIABLES, TemplateLibrary, prompt_part, variables_seen
 from .yaml_files import (
@@ -502,8 +501,7 @@ class _Check:
         for layout in good:
             if not self.asked.keys().isdisjoint(layout.files):
                 self.found += try_layout(self.library, layout, self.asked)
-                self.found += textless_templates(self.library, layout, self.asked)
-                self.found += items_left_out(self.library, layout, self.asked)
+                self.found += unprinted_samples(self.library, layout, self.asked)
             self._find_touching(layout)
         self.found += try_prompts(self.library, self.asked, wrong)
         return good

@@ -98,43 +98,29 @@ def try_layout(
             yield about_file(template.text.path, code, message)
 
 
-def textless_templates(
+def unprinted_samples(
     library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
 ) -> Iterator[Finding]:
-    """Yield the templates of items that print neither content nor summary of a sample."""
-    for stem, name in layout.items.items():
-        if name not in asked:
-            continue
-        kind = "text" if stem == "item" else stem
-        try:
-            page = _page(library.templates, layout, _sample_items(kind), _SETTINGS[0])
-            views = [page.views.view(index, page.variants(index)[0]) for index in range(3)]
-        except PromptForgeError:  # said by then
-            continue
-        texts = [str(view["text"]).casefold() for view in views]
-        if not any("a sentence" in text or "a summary" in text for text in texts):
-            message = "prints neither item.content nor item.summary: texts of items are not shown"
-            yield about_file(asked[name], "PF829", message)
-
-
-def items_left_out(
-    library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
-) -> Iterator[Finding]:
-    """Yield the page of a layout if it prints nothing of some samples."""
-    if layout.page not in asked:
-        return
-    kinds = ({*layout.items} - {"item"}) | {"text"}
-    items = [item for kind in sorted(kinds) for item in _sample_items(kind)]
+    """Yield item templates that print no text of a sample, and a page that leaves samples out."""
+    stems = {("text" if stem == "item" else stem): stem for stem in ("item", *layout.items)}
+    items = [item for kind in stems for item in _sample_items(kind)]
     try:
         page = _page(library.templates, layout, items, _SETTINGS[0])
         left = page.unprinted({index: page.variants(index)[0] for index in range(len(items))})
     except PromptForgeError:  # said by then
         return
-    if left:
+    if left and layout.page in asked:
         item = items[left[0]]
         message = f'leaves out items of the kind "{item.kind}" and the origin "{item.origin}"'
         message += "; print {{ item.text }} of every item"
         yield about_file(asked[layout.page], "PF849", message)
+    for number, stem in enumerate(stems.values()):
+        name = layout.items.get(stem)
+        own = range(3 * number, 3 * number + 3)
+        texts = "".join(page.text(index, page.variants(index)[0]) for index in own).casefold()
+        if name in asked and "a sentence" not in texts and "a summary" not in texts:
+            message = "prints neither item.content nor item.summary: texts of items are not shown"
+            yield about_file(asked[name], "PF829", message)
 
 
 def items_touch(templates: Templates, pair: LayoutFormat) -> bool:

@@ -346,13 +346,13 @@ class Page:
             index: self.views.view(index, variant)["text"] for index, variant in chosen.items()
         }
         maybe = [index for index, text in texts.items() if id(text) not in printed]
-        if self.layout.settings.trim_end and parts:  # the last part has been cut
-            maybe = [index for index in maybe if texts[index].rstrip(_WHITE) != parts[-1]]
-        if not maybe:
-            return maybe
-        from .source_map import find_unprinted
+        if self.layout.settings.trim_end:  # the last part has been cut
+            maybe = [i for i in maybe if texts[i].rstrip(_WHITE) != "".join(parts[-1:])]
+        if maybe:
+            from .source_map import find_unprinted
 
-        return find_unprinted(self, chosen, maybe)
+            maybe = find_unprinted(self, chosen, maybe)
+        return maybe
 
     def alone(self, index: int) -> str:
         """Return the text of an item in its longest variant, without a page; raises as `parts`."""

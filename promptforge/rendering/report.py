@@ -576,9 +576,7 @@ def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
     lost = report.page.unprinted(report.packed.chosen)
     if lost:
         message = f'the template "{report.page.layout.page_name}" prints nothing of '
-        message += (
-            f"{plural(len(lost), 'item', 'items')}: {_first_names(report, lost, MAX_DROPPED_NAMED)}"
-        )
+        message += plural(len(lost), "item", "items") + _named(report, lost)
         diagnostics.add("PF133", f"{message}; print {{{{ item.text }}}} of every item")
 
 
@@ -617,15 +615,10 @@ def _named_left_out(report: Report) -> str:
     candidates, reasons = report.page.candidates, report.packed.reasons
     named = named_indices(candidates, report.page.options)
     lost = [index for index in named if reasons.get(index) in BUDGET_REASONS]
-    return _first_names(report, lost, MAX_NAMED_LEFT_OUT)
-
-
-def _first_names(report: Report, indices: Sequence[int], most: int) -> str:
-    pool = report.page.candidates.pool
-    labels = [quote(citation(pool[index])["name"], 60) for index in indices]
-    more = len(labels) - most
+    labels = [quote(citation(candidates.pool[index])["name"], 60) for index in lost]
+    more = len(labels) - MAX_NAMED_LEFT_OUT
     end = f" and {more} more" if more > 0 else ""
-    return ", ".join(labels[:most]) + end
+    return ", ".join(labels[:MAX_NAMED_LEFT_OUT]) + end
 
 
 def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diagnostics) -> None:
@@ -633,16 +626,15 @@ def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diag
     number = report.counts[reason.name]
     options = msgspec.structs.asdict(report.page.options)
     message = reason.fill(plural(number, note.one, note.many), options)
-    message += _named(report, reason.name)
+    message += _named(report, [i for i, why in report.reasons.items() if why == reason.name])
     if note.way_out:
         message += f"; {reason.fill(note.way_out, options)}"
     diagnostics.add(note.code, message, severity="info")
 
 
-def _named(report: Report, reason: str) -> str:
-    """Return the names or paths of the items dropped for a reason, as far as they have any."""
-    pool = report.page.candidates.pool
-    found = [pool[index] for index, why in report.reasons.items() if why == reason]
+def _named(report: Report, indices: Iterable[int]) -> str:
+    """Return the names or paths of items, as far as they have any."""
+    found = map(report.page.candidates.pool.__getitem__, indices)
     names = [item.name or item.path or item.url for item in found]
     known = [quote(name, 60) for name in dict.fromkeys(filter(None, names))]
     if not known:

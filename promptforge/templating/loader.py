@@ -144,14 +144,12 @@ class Templates:
         hint = did_you_mean(name, alike) or "; `promptforge list templates` names all"
         return f"there is no template {quote(name)}{hint}"
 
-    def _find_parents(self, name: str, parents: Iterable[str]) -> None:
-        """Raise `TemplateError`, at its place in a template, for the first that is not there."""
-        for parent in parents:
-            if self._file(parent)[0] is None:
-                source, _ = self.source(name)
-                line = Excerpt.at(source, max(0, source.find(parent)), len(parent))
-                where = f"{name}:{line.line}"
-                raise TemplateError(self.missing(parent), where=where, excerpt=line)
+    def _check_parent(self, name: str, parent: str) -> None:
+        """Raise `TemplateError`, at its place in a template, for another that is not there."""
+        if self._file(parent)[0] is None:
+            source, _ = self.source(name)
+            line = Excerpt.at(source, max(0, source.find(parent)), len(parent))
+            raise TemplateError(self.missing(parent), where=f"{name}:{line.line}", excerpt=line)
 
     def _file(self, name: str) -> tuple[TemplateFile | None, bool]:
         original = name.removeprefix(SHIPPED)
@@ -378,7 +376,8 @@ class Templates:
             else:
                 self.compile(name)
                 own = self._environment.facts(name)
-            self._find_parents(name, own.parents)
+            for parent in own.parents:
+                self._check_parent(name, parent)
             parents = {n: self.facts(n, (*seen, name)) for n in dict.fromkeys(own.parents)}
             names = own.names.union(*(parent.names for parent in parents.values()))
             lines, switched = own.lines, list[tuple[str, frozenset[LineParts]]]()
