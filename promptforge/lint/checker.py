@@ -140,7 +140,6 @@ class LintTargets:
             raise OptionError(message)
 
     def _add_profiles(self, path: Path) -> bool:
-        """Add the profiles of a folder; tell whether there are any."""
         listed = [each for each in sorted(path.iterdir()) if each.suffix in YAML_SUFFIXES]
         cases = [each for each in listed if is_cases_file(each)]
         profiles = [each for each in listed if each not in cases]
@@ -174,7 +173,6 @@ def _holds_layouts(path: Path) -> bool:
 
 
 def _is_prompt_set(folder: Path) -> bool:
-    """Tell whether a folder is `prompt/SET`."""
     above = Path(os.path.abspath(folder)).parent
     return above.name == PROMPTS_FOLDER and not any(_is_page(each.name) for each in above.iterdir())
 
@@ -312,8 +310,6 @@ def check_draft(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[s
 
 
 class _Check:
-    """One check: its files, and the findings so far."""
-
     def __init__(self, targets: LintTargets, templates: Templates) -> None:
         self.found: list[Finding] = []
         self.library = library = TemplateLibrary(templates)
@@ -437,7 +433,6 @@ class _Check:
                 yield from self._lacking_formats(parts, path)
 
     def _undeclared_syntaxes(self) -> Iterator[Finding]:
-        """Yield pages in a format of the user's own that nothing says the syntax of."""
         for pair in self._formats:
             known = known_syntax(pair.ending) or self._templates.declared_syntax(pair.page)
             if pair.page in self.asked and known is None:
@@ -511,7 +506,6 @@ class _Check:
         return [*(f"{folder}/layout.yaml" for folder in folders), "layout.yaml"]
 
     def _find_touching(self, layout: LayoutFormat) -> None:
-        """Find a page of lines on which one item goes on in the line of another."""
         if self._templates.syntax_of(layout.page).is_parsed:
             return
         try:
@@ -525,7 +519,6 @@ class _Check:
             self.found.append(about_file(self.asked.get(name, name), "PF846", message))
 
     def _paths_of(self, layout: LayoutFormat) -> set[str]:
-        """Return the files of a layout in one format, with all that they draw on."""
         names = set[str]().union(*map(self.library.reached, layout.files))
         return {str(self.library.path(name)) for name in (*names, f"{layout.layout}/layout.yaml")}
 
@@ -569,7 +562,6 @@ def _metadata_keys_of_cases(folders: Iterable[Path]) -> frozenset[str]:
 
 
 def _why_no_part(name: str) -> str:
-    """Return why nobody reads a template with a name that is no layout's."""
     deep = name.count("/")
     if name.startswith("prompt/") and deep == 2:
         stem = name.rpartition("/")[2].partition(".")[0]

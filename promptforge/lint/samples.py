@@ -76,7 +76,6 @@ def _page(
 
 
 def _print(page: Page, number: int) -> list[str]:
-    """Return the page of the first `number` items, each in its longest variant."""
     return page.render({index: page.variants(index)[0] for index in range(number)})
 
 

@@ -64,7 +64,6 @@ def parse_template(text: str, name: str, syntax_of: SyntaxOf = syntax_of) -> Par
 
 
 def _twice(root: nodes.Template, text: str) -> Iterator[TemplateMistake]:
-    """Yield blocks that have the name of an earlier one."""
     seen: set[str] = set()
     for block in root.find_all(nodes.Block):
         if block.name in seen:
@@ -115,7 +114,6 @@ class _Collector(TemplateReader):
 def _refusals(
     root: nodes.Template, text: str, name: str, syntax_of: SyntaxOf
 ) -> list[TemplateMistake]:
-    """Return everything that the engine refuses in a template before it runs."""
     found = _Collector(name, text, syntax_of)
     plugins_there = dict(plugin_names("filters"))  # nothing more is known of them before they run
     check_filters(root, found, lambda node: node.name in plugins_there)
@@ -129,7 +127,6 @@ def _refusals(
 
 
 def _arguments(node: nodes.Filter) -> str | None:
-    """Return the message about a filter that takes no such arguments."""
     takes = inspect.signature(FILTERS[node.name])
     try:
         given = takes.bind(None, *node.args, **{str(p.key): p.value for p in node.kwargs}).arguments
@@ -518,7 +515,6 @@ class _ScopeWalk(NodeVisitor):
         return None
 
     def _check_key(self, name: str, place: tuple[int, int]) -> None:
-        """Find a key of metadata that no item of the cases has."""
         keys = self._metadata_keys
         if not keys or name in keys or name in KNOWN_METADATA_KEYS:
             return
@@ -789,7 +785,6 @@ class TemplateLibrary:
 
 
 def _unknown_blocks(template: LintedTemplate, outer: Mapping[str, Scope]) -> Iterator[Finding]:
-    """Yield blocks that no parent has, so that nobody shows them."""
     text = template.text
     for block in template.body:
         if isinstance(block, nodes.Block) and block.name not in outer:
@@ -801,7 +796,6 @@ def _unknown_blocks(template: LintedTemplate, outer: Mapping[str, Scope]) -> Ite
 
 
 def _outside_blocks(template: LintedTemplate) -> Iterator[Finding]:
-    """Yield text outside the blocks of a template that extends another."""
     text = template.text
     extended = False
     body = template.body

@@ -400,7 +400,6 @@ def _absent_tokenizer(name: str) -> str | None:
 
 
 def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield findings about token figures that do not go together."""
     default = Options()
     window = merged.get("context_window", default.context_window)
     reserve = merged.get("reserve", default.reserve)
@@ -471,7 +470,6 @@ def _modeline(text: LintedText, schema: str) -> Iterator[Finding]:
 
 
 def _misspelt_sections(keys: YamlKeys, key: str, kinds: set[str]) -> Iterator[Finding]:
-    """Yield the sections of a key that are nearly one of `kinds`."""
     for name in keys.values.get(key) or ():
         near = misspelt_kind(name, kinds)
         if near is not None:

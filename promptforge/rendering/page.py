@@ -86,8 +86,6 @@ _SENTINEL = "Quzx"
 
 
 class _MeasuredPage(NamedTuple):
-    """A page that was rendered and counted."""
-
     chosen: dict[int, Variant]
     order: list[int]
     parts: list[str]
@@ -691,7 +689,6 @@ class LowerBounds:
         return False
 
     def _words_exceed(self, indices: Collection[int], tokens: float) -> bool:
-        """Return True if the words of these items together need more."""
         if not all(self.empty_cost(kind).shows for kind in self._columns.every_kind):
             return False
         items, lengths, indices = self._columns.items, self._lengths, [*indices]

@@ -128,7 +128,6 @@ def _print_item(page: Page, piece: _Piece, templates: Templates, view: Fields) -
 
 
 def _watch(page: Page, chosen: Mapping[int, Variant], asked: list[_WatchedItem]) -> dict[str, Any]:
-    """Return the variables of the page with all items watched."""
     variables = page.page_variables(chosen)
     in_order = [e.index for e in flatten_sections(page.sections(chosen))]
 

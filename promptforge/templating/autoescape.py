@@ -156,7 +156,6 @@ class TemplateReader:
             return None
 
     def _feed(self, state: OutputState, node: nodes.TemplateData) -> OutputState:
-        """Return the state after the template's own text."""
         mode = self._ask(node, self.syntax.feed, state.mode, state.line, node.data)
         if mode is None:
             return self._start(known=True)
@@ -214,7 +213,6 @@ class TemplateReader:
         return state
 
     def _step(self, node: nodes.Node, state: OutputState) -> OutputState:
-        """Return the state after one statement."""
         if isinstance(node, nodes.Output):
             return self._output(node, state)
         if isinstance(node, nodes.If):

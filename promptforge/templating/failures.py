@@ -327,7 +327,6 @@ def _wrong_end(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMist
 
 
 def _opened(source: str, opened: list[TagSpan]) -> str:
-    """Return the end of a message: the tag that is open here."""
     if not opened:
         return "; take it out, or write what it belongs to before it"
     word, line = opened[-1].word, _line(source, opened[-1])
@@ -348,7 +347,6 @@ def _no_tag(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake
 
 
 def _word(source: str, tag: TagSpan, message: str, new: str | None = None) -> TemplateMistake:
-    """Return a mistake that is the first word of a tag."""
     start = source.find(tag.word, tag.start + 2) if tag.word else tag.start
     return TemplateMistake(start, len(tag.word) or 2, message, new)
 
@@ -414,7 +412,6 @@ def _sign(source: str, tag: TagSpan, at: int, word: str) -> TemplateMistake | No
 
 
 def _bracket(source: str, tag: TagSpan) -> TemplateMistake | None:
-    """Return the bracket of a tag that is not closed in it."""
     opened: list[int] = []
     marks = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[()\[\]]")
     for found in marks.finditer(source, tag.start, tag.end - 2):
@@ -522,7 +519,6 @@ def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> Temp
 
 
 def _describe_values(line: str, variables: Mapping[str, Any]) -> str:
-    """Return the values that a line uses, as in `item.start_line is none`."""
     shown: dict[str, str] = {}
     for tag in _TAG.findall(line):
         for path in _PATH.findall(_QUOTED_TEXT.sub('""', tag)):
@@ -551,7 +547,6 @@ def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 
 def _explain_python_error(error: Exception) -> str:
-    """Return an error of Python in the words of the template's author."""
     message = str(error)
     # Python puts the names of types in single quotes.
     names = [KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]

@@ -440,7 +440,6 @@ def _read(source: TemplateSource) -> Mapping[str, TemplateFile]:
 
 
 def _is_prompt_part(name: str) -> bool:
-    """Tell whether a name is `prompt/SET/PART.EXT.j2`."""
     return name.startswith(f"{PROMPTS_FOLDER}/") and name.count("/") == 2
 
 
