@@ -285,6 +285,8 @@ def _nearest(name: str, folders: Sequence[Path]) -> str:
     names = [known for known, *_ in find_profiles(folders)]
     for called in spellings(name):
         family = max((known for known in names if called.startswith(known)), key=len, default=None)
+        if family == called:  # but for capitals
+            return f'; did you mean "{family}"?'
         if family is not None:
             return f'; "{family}" is the nearest, for other models of its family'
     models = [glob.rstrip("*-") for _, globs in _model_globs(folders) for glob in globs]

@@ -135,7 +135,9 @@ class LintTargets:
         if path.name == "profiles":
             found = self._add_profiles(path) or found
         if not found and (names or path.name not in ("templates", "profiles")):
-            why = f"; {self.cases[-1].name}{_other_use(self.cases[-1])[1:]}" if self.cases else ""
+            why = ""
+            if self.cases:
+                why = _other_use(self.cases[-1]).replace("it holds", f"{self.cases[-1].name} holds")
             message = f"the folder {quote(str(path))} holds no templates, layouts or profiles{why}"
             raise OptionError(message)
 

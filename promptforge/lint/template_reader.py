@@ -556,22 +556,18 @@ def _stands_in_line(row: list[nodes.Expr], number: int) -> bool:
 
 def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, str | None]:
     """Return the end of the message about an unknown field, and the name that `--fix` writes."""
-    near = did_you_mean(name, fields)
+    new = certain_correction(name, fields)
     if name == "text" and owner.label == "an item":
         return ": only a page has it; here it is item.content", None
     if "metadata" not in fields:
-        return near or suggest_name(name, fields), certain_correction(
-            name, fields
-        ) if near else None
+        return suggest_name(name, fields), new
     if name in _FIELDS:
         return f'; did you mean "{_FIELDS[name]}"?', None
-    hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
-    if not near:
-        return hint, None
-    new = certain_correction(name, fields)
+    near = did_you_mean(name, fields)
     if new is not None:
         return near, new
-    return f"{hint}; or {near.removeprefix('; ')}", None
+    hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
+    return hint + near.replace("; ", "; or ", 1), None
 
 
 # --- the files of folders -------------------------------------------------------------------------

@@ -20,14 +20,7 @@ import msgspec
 from .._version import __version__
 from ..config.options import PROMPT_OPTIONS
 from ..config.profiles import Profile
-from ..errors import (
-    Diagnostics,
-    Severity,
-    TemplateError,
-    list_names,
-    quote,
-    suggest_name,
-)
+from ..errors import Diagnostics, Severity, TemplateError, list_names, quote, suggest_name
 from ..model import (
     Decision,
     Explanation,

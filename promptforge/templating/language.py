@@ -121,8 +121,7 @@ def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | N
 
 
 def _join_traced(
-    parts: Iterable[str | TracedPiece],
-    mend: Callable[[list[str]], list[str]] | None = None,
+    parts: Iterable[str | TracedPiece], mend: Callable[[list[str]], list[str]] | None = None
 ) -> Safe:
     """Join traced pieces where one text is needed: `{{ super() }}`, an include in a macro."""
     texts = [part.text if isinstance(part, TracedPiece) else part for part in parts]
