@@ -19,6 +19,7 @@ from ..model import Item
 from ..prompts.compose import PromptTemplates
 from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
+from ..rendering.source_map import find_unprinted
 from ..selection.filter import Candidates
 from ..templating.limits import TOO_MUCH_WORK
 from .findings import Finding, LintedText, about_file
@@ -105,7 +106,7 @@ def unprinted_samples(
     items = [item for kind in stems for item in _sample_items(kind)]
     try:
         page = _page(library.templates, layout, items, _SETTINGS[0])
-        left = page.unprinted({index: page.variants(index)[0] for index in range(len(items))})
+        left = find_unprinted(page, {i: page.variants(i)[0] for i in range(len(items))})
     except PromptForgeError:  # said by then
         return
     if left and layout.page in asked:

@@ -22,7 +22,7 @@ from ..errors import MAX_GUESSES, PromptForgeError, certain_correction, did_you_
 from ..files.access import read_utf8
 from ..plugins import plugin_names
 from ..syntax.syntaxes import syntax_of
-from ..templating.autoescape import SyntaxOf, TemplateReader, references
+from ..templating.autoescape import TemplateReader, references
 from ..templating.failures import (
     TemplateMistake,
     blank_tags,
@@ -47,7 +47,9 @@ class ParsedTemplate(NamedTuple):
     problems: list[TemplateMistake]
 
 
-def parse_template(text: str, name: str, syntax_of: SyntaxOf = syntax_of) -> ParsedTemplate:
+def parse_template(
+    text: str, name: str, syntax_of: Callable[[str], Syntax] = syntax_of
+) -> ParsedTemplate:
     """Return the tree of a template's text; never raises."""
     try:
         root = _ENVIRONMENT.tree(text, name)
@@ -94,7 +96,7 @@ _NEAR_TAG = re.compile(
 class _Collector(TemplateReader):
     """Goes on after a refusal, so that one check says all of them."""
 
-    def __init__(self, name: str, text: str, syntax_of: SyntaxOf) -> None:
+    def __init__(self, name: str, text: str, syntax_of: Callable[[str], Syntax]) -> None:
         super().__init__(name, text, syntax_of)
         self.text = text
         self.problems: list[TemplateMistake] = []
@@ -112,7 +114,7 @@ class _Collector(TemplateReader):
 
 
 def _refusals(
-    root: nodes.Template, text: str, name: str, syntax_of: SyntaxOf
+    root: nodes.Template, text: str, name: str, syntax_of: Callable[[str], Syntax]
 ) -> list[TemplateMistake]:
     found = _Collector(name, text, syntax_of)
     plugins_there = dict(plugin_names("filters"))  # nothing more is known of them before they run

@@ -336,8 +336,8 @@ class Page:
         self.views.check(parts, chosen)
         return parts
 
-    def unprinted(self, chosen: Mapping[int, Variant]) -> list[int]:
-        """Return the items that the page's template prints nothing of."""
+    def maybe_unprinted(self, chosen: Mapping[int, Variant]) -> list[int]:
+        """Return the items with a text that is no part of the page; mostly there are none."""
         parts = self._build(chosen).parts
         printed = set(map(id, parts))
         texts = {
@@ -346,10 +346,6 @@ class Page:
         maybe = [index for index, text in texts.items() if id(text) not in printed]
         if self.layout.settings.trim_end:  # the last part has been cut
             maybe = [i for i in maybe if texts[i].rstrip(_WHITE) != "".join(parts[-1:])]
-        if maybe:
-            from .source_map import find_unprinted
-
-            maybe = find_unprinted(self, chosen, maybe)
         return maybe
 
     def alone(self, index: int) -> str:

@@ -566,9 +566,14 @@ def _place(item: Item) -> str | None:
 
 
 def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
-    lost = report.page.unprinted(report.packed.chosen)
+    page, chosen = report.page, report.packed.chosen
+    if not page.maybe_unprinted(chosen):
+        return
+    from .source_map import find_unprinted
+
+    lost = find_unprinted(page, chosen)
     if lost:
-        message = f'the template "{report.page.layout.page_name}" prints nothing of '
+        message = f'the template "{page.layout.page_name}" prints nothing of '
         message += plural(len(lost), "item", "items") + _named(report, lost)
         diagnostics.add("PF133", f"{message}; print {{{{ item.text }}}} of every item")
 

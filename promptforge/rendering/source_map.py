@@ -95,13 +95,13 @@ def map_text(
     return spans
 
 
-def find_unprinted(page: Page, chosen: Mapping[int, Variant], maybe: Iterable[int]) -> list[int]:
-    """Return the items of `maybe` that the template of the page leaves out.
+def find_unprinted(page: Page, chosen: Mapping[int, Variant]) -> list[int]:
+    """Return the items that the template of the page leaves out.
 
     The page is printed once more with a word of its own in the texts and labels of each: a
     template may print them by a macro or a filter, so that they are no part of the page.
     """
-    words = {index: f"quzx{index}q" for index in maybe}
+    words = {index: f"quzx{index}q" for index in page.maybe_unprinted(chosen)}
     items, shown = {}, dict(chosen)
     for index, word in words.items():
         item = page.candidates.pool[index]
