@@ -115,7 +115,7 @@ def unprinted_samples(
         message += "; print {{ item.text }} of every item"
         yield about_file(asked[layout.page], "PF849", message)
     for number, stem in enumerate(stems.values()):
-        name = layout.items.get(stem)
+        name = layout.items.get(stem, "")
         own = range(3 * number, 3 * number + 3)
         texts = "".join(page.text(index, page.variants(index)[0]) for index in own).casefold()
         if name in asked and "a sentence" not in texts and "a summary" not in texts:

@@ -376,8 +376,8 @@ class Templates:
             else:
                 self.compile(name)
                 own = self._environment.facts(name)
-            for parent in own.parents:
-                self._check_parent(name, parent)
+            for other in own.parents:
+                self._check_parent(name, other)
             parents = {n: self.facts(n, (*seen, name)) for n in dict.fromkeys(own.parents)}
             names = own.names.union(*(parent.names for parent in parents.values()))
             lines, switched = own.lines, list[tuple[str, frozenset[LineParts]]]()
