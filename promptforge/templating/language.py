@@ -295,7 +295,9 @@ def _format_date(value: object, pattern: str, months: str, days: str) -> str:
         if name not in known:
             has = " ".join(f"%{each}" for each in known)
             raise ValueError(f'dateformat has no "{match[0]}"; it has {has}, and - for no zeros')
-        return known[name].lstrip("0") or "0" if match[1].startswith("-") else known[name]
+        if match[1].startswith("-"):
+            return known[name].lstrip("0") or "0"
+        return known[name]
 
     return _DIRECTIVE.sub(fill, pattern)
 
