@@ -190,7 +190,6 @@ def parse_cases(text: str, path: Path, *, lenient: bool = False) -> list[GoldenC
 def _read_case(
     case: GoldenCase, given: object, shared: dict[str, Any], lines: YamlLines
 ) -> GoldenCase:
-    """Check the keys of a case and fill in those of the whole file."""
     place = f"{case.path}:{case.line}"
     if not isinstance(given, dict):
         raise ItemError("a case has lines of the form `key: value`", where=place)
@@ -319,7 +318,6 @@ def _wanted_text(case: GoldenCase, access: Access) -> str | None:
 
 
 def _compare_text(case: GoldenCase, wanted: str | None, text: str) -> list[str]:
-    """Return a problem if the text is not the wanted one."""
     said = "the text differs"
     if wanted is None:
         return []
@@ -514,7 +512,6 @@ def add_case(source: str, path: Path, keys: Mapping[str, Any]) -> str:
 
 
 def _value_lines(name: str, value: Any, margin: int) -> list[str]:
-    """Return the lines of a value after its key and colon."""
     if name == "text":
         first, *more = _block_lines(value.rstrip("\n"), margin + 2)
         return [f" {first}", *more]

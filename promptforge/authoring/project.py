@@ -272,7 +272,6 @@ def _files(place: ProjectPlace, folders: dict[str, list[Path]]) -> _Files:
 
 
 def _vocabularies(place: ProjectPlace, files: _Files, tokenizer: object) -> _Files:
-    """Return the tokenizers' files that the settings and profiles name."""
     named = [(place.folder, tokenizer)]
     for name, file in files.items():
         if name.endswith(YAML_SUFFIXES) and isinstance(file, TemplateFile):
@@ -312,7 +311,6 @@ def holds_cases(text: str) -> bool:
 
 
 def _case_files(place: ProjectPlace) -> _Files:
-    """Return the files of golden cases in the folder `tests`."""
     folder = place.folder / "tests"
     found: _Files = {}
     paths: list[Path] = []
@@ -326,7 +324,6 @@ def _case_files(place: ProjectPlace) -> _Files:
 
 
 def _named_by_cases(place: ProjectPlace, files: _Files) -> _Files:
-    """Return the files that files of cases name."""
     found: _Files = {}
     for file in files.values():
         assert isinstance(file, TemplateFile)

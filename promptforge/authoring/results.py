@@ -254,15 +254,21 @@ def _keyed(items: Sequence[BuildItem]) -> dict[tuple[str, int], BuildItem]:
 
 
 def _change(a: BuildItem | None, b: BuildItem | None) -> ItemChange:
-    shown = [
-        (item.form, item.text, item.tokens) if item and item.status != "dropped" else None
-        for item in (a, b)
-    ]
-    if None not in shown:
-        how = "same" if shown[0] == shown[1] else "changed"
-    elif shown[0]:
+    shown_a, shown_b = _shown(a), _shown(b)
+    how = "changed"
+    if not shown_a and not shown_b:
+        how = "neither"
+    elif not shown_b:
         how = "only A"
-    else:
-        how = "only B" if shown[1] else "neither"
-    delta = (b.tokens if b else 0) - (a.tokens if a else 0)
-    return ItemChange(how=how, a=a, b=b, delta=delta)
+    elif not shown_a:
+        how = "only B"
+    elif shown_a == shown_b:
+        how = "same"
+    tokens_a, tokens_b = (item.tokens if item else 0 for item in (a, b))
+    return ItemChange(how=how, a=a, b=b, delta=tokens_b - tokens_a)
+
+
+def _shown(item: BuildItem | None) -> tuple[Any, ...]:
+    if item is None or item.status == "dropped":
+        return ()
+    return item.form, item.text, item.tokens

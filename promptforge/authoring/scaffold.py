@@ -101,7 +101,6 @@ def write_files(files: Sequence[NewFile]) -> list[NewFile]:
 
 
 def _remove(made: Sequence[Path]) -> None:
-    """Remove files and folders made, the last first."""
     for path in reversed(made):
         with contextlib.suppress(OSError):
             if path.is_dir():
@@ -111,7 +110,6 @@ def _remove(made: Sequence[Path]) -> None:
 
 
 def _check_place(path: Path) -> None:
-    """Raise `OptionError` if a file cannot be made."""
     existing = next(p for p in (path, *path.parents, Path()) if p.exists() or p.is_symlink())
     if existing == path:
         raise OptionError(f"{quote(str(path))} exists, and nothing is overwritten")

@@ -160,7 +160,6 @@ def query_hits(result: Result) -> list[tuple[int, int]]:
 
 
 def _text_parts(result: Result, hues: Mapping[str, str], chars: int) -> Iterator[TextPart]:
-    """Yield the parts of the text up to so many characters."""
     items = result.report.items
     index_of = {item.id: index for index, item in enumerate(items) if item.form}
     before: dict[int, list[str]] = {}

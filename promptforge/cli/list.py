@@ -299,6 +299,9 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
         places += [f"{name}/prompt.", f"{PROMPTS_FOLDER}/{name}/prompt."]
     found = templates.find(name) or _first_template(templates, places)
     shipped: Path | None = None
+    also = ""
+    if found is not None and path is not None:
+        also = f"; the profile of this name: promptforge show {path.name}"
     if found is not None:
         path, text, original = found.path, templates.source(found.name)[0], found.name
         hidden = templates.find(f"shipped/{found.name}")
@@ -325,7 +328,7 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     if as_json:
         write_json({"name": name, "file": str(path), "hides": hides, "text": text})
         return
-    print_message(note)
+    print_message(note + also)
     write_output(text)
 
 

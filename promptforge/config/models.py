@@ -71,7 +71,6 @@ def price_of(profile: Profile, tokens: int, *, exact: bool) -> dict[str, Any] | 
 
 
 def _rate(price: float | dict[str, float], tokens: int) -> float:
-    """Return the dollars for a million tokens where the input has so many."""
     given = price if isinstance(price, dict) else {"0": price}
     steps = {read_count(step) or 0: dollars for step, dollars in given.items()}
     return steps[max(step for step in steps if step < tokens)]

@@ -37,8 +37,7 @@ _RESERVED = ("tools", "recall", "part", "prompt", "left_out", "filler")
 _PART_TAKES = f"{' | '.join(PROMPT_PARTS)} | other word"
 _PART_NAME = "[a-z][a-z0-9_]{0,39}"
 _Part = Annotated[
-    str,
-    Meta(pattern=rf"^{_PART_NAME}$(?!\n)", extra={"takes": _PART_TAKES, "words": PROMPT_PARTS}),
+    str, Meta(pattern=rf"^{_PART_NAME}$(?!\n)", extra={"takes": _PART_TAKES, "words": PROMPT_PARTS})
 ]
 REPEATABLE_PARTS = ("instructions", "question")
 """Parts of a prompt that may come twice: before and after others."""

@@ -225,7 +225,6 @@ _Layer = tuple[ProfileFile, dict[str, Any], Callable[[str], str]]
 
 
 def _chain(name: str, folders: list[Path]) -> list[_Layer]:
-    """Return the layers of a profile, the lowest first."""
     if name.endswith(YAML_SUFFIXES):
         path = Path(name)
         if not _is_there(path):
@@ -253,7 +252,6 @@ def _chain(name: str, folders: list[Path]) -> list[_Layer]:
 
 
 def _profile_file(name: str, folders: Sequence[Path]) -> Path | None:
-    """Return the file of the profile called `name`; None: there is none."""
     stem = name.removeprefix(_SHIPPED)
     if not _NAME.fullmatch(stem):
         return None
@@ -282,12 +280,13 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
 
 
 def _nearest(name: str, folders: Sequence[Path]) -> str:
-    """Return a hint at the profile of the family, or at the nearest name."""
     from .models import spellings
 
     names = [known for known, *_ in find_profiles(folders)]
     for called in spellings(name):
         family = max((known for known in names if called.startswith(known)), key=len, default=None)
+        if family == called:  # but for capitals
+            return f'; did you mean "{family}"?'
         if family is not None:
             return f'; "{family}" is the nearest, for other models of its family'
     models = [glob.rstrip("*-") for _, globs in _model_globs(folders) for glob in globs]
@@ -350,7 +349,6 @@ def _read(path: Path) -> _Layer:
 
 @functools.lru_cache(maxsize=256)
 def _parse(text: str, where: str) -> tuple[dict[str, Any], Callable[[str], str]]:
-    """Return the checked values of a profile's text, and the place of each key."""
     return read_values(PROFILE_VOCABULARY, text, where)
 
 

@@ -269,7 +269,6 @@ def _checked_list(rule: Rule, value: Sequence[Any], where: Where | None) -> Any:
 
 
 def _main_type(shape: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the first type of a union, and the others."""
     if typing.get_origin(shape) not in (typing.Union, types.UnionType):
         return shape, ()
     first, *others = typing.get_args(shape)

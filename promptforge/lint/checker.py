@@ -27,9 +27,9 @@ from .samples import (
     LayoutCost,
     items_touch,
     measure_layout,
-    textless_templates,
     try_layout,
     try_prompts,
+    unprinted_samples,
 )
 from .template_reader import PROMPT_VARIABLES, TemplateLibrary, prompt_part, variables_seen
 from .yaml_files import (
@@ -135,12 +135,13 @@ class LintTargets:
         if path.name == "profiles":
             found = self._add_profiles(path) or found
         if not found and (names or path.name not in ("templates", "profiles")):
-            why = f"; {self.cases[-1].name}{_other_use(self.cases[-1])[1:]}" if self.cases else ""
+            why = ""
+            if self.cases:
+                why = _other_use(self.cases[-1]).replace("it holds", f"{self.cases[-1].name} holds")
             message = f"the folder {quote(str(path))} holds no templates, layouts or profiles{why}"
             raise OptionError(message)
 
     def _add_profiles(self, path: Path) -> bool:
-        """Add the profiles of a folder; tell whether there are any."""
         listed = [each for each in sorted(path.iterdir()) if each.suffix in YAML_SUFFIXES]
         cases = [each for each in listed if is_cases_file(each)]
         profiles = [each for each in listed if each not in cases]
@@ -174,7 +175,6 @@ def _holds_layouts(path: Path) -> bool:
 
 
 def _is_prompt_set(folder: Path) -> bool:
-    """Tell whether a folder is `prompt/SET`."""
     above = Path(os.path.abspath(folder)).parent
     return above.name == PROMPTS_FOLDER and not any(_is_page(each.name) for each in above.iterdir())
 
@@ -312,8 +312,6 @@ def check_draft(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[s
 
 
 class _Check:
-    """One check: its files, and the findings so far."""
-
     def __init__(self, targets: LintTargets, templates: Templates) -> None:
         self.found: list[Finding] = []
         self.library = library = TemplateLibrary(templates)
@@ -337,6 +335,8 @@ class _Check:
                 self.library.read(name)
                 self.found += check_encoding(path)
         self.library.metadata_keys = _metadata_keys_of_cases(self._targets.templates)
+        layouts = {layout.layout for layout in self._formats}
+        self.library.kinds = set[str]().union(*map(self._layouts.named_kinds, layouts))
         self._walk_templates()
         self.found += self.library.findings
         self.found += (about_file(path, "PF825", why) for path, why in self.library.unreadable)
@@ -412,7 +412,7 @@ class _Check:
         if longer:
             call = f'call it "{parts.stem}.{longer[0]}.j2"'
             return f'the format {ending} ends in "{longer[0]}" here: {call}'
-        hint = suggest_name(ending, have)
+        hint = suggest_name(ending, have) or "; add it, or a base in layout.yaml"
         return f'the layout "{parts.layout}" has no page "layout.{ending}.j2"{hint}'
 
     def _names_of_templates(self) -> Iterator[Finding]:
@@ -435,7 +435,6 @@ class _Check:
                 yield from self._lacking_formats(parts, path)
 
     def _undeclared_syntaxes(self) -> Iterator[Finding]:
-        """Yield pages in a format of the user's own that nothing says the syntax of."""
         for pair in self._formats:
             known = known_syntax(pair.ending) or self._templates.declared_syntax(pair.page)
             if pair.page in self.asked and known is None:
@@ -499,7 +498,7 @@ class _Check:
         for layout in good:
             if not self.asked.keys().isdisjoint(layout.files):
                 self.found += try_layout(self.library, layout, self.asked)
-                self.found += textless_templates(self.library, layout, self.asked)
+                self.found += unprinted_samples(self.library, layout, self.asked)
             self._find_touching(layout)
         self.found += try_prompts(self.library, self.asked, wrong)
         return good
@@ -509,7 +508,6 @@ class _Check:
         return [*(f"{folder}/layout.yaml" for folder in folders), "layout.yaml"]
 
     def _find_touching(self, layout: LayoutFormat) -> None:
-        """Find a page of lines on which one item goes on in the line of another."""
         if self._templates.syntax_of(layout.page).is_parsed:
             return
         try:
@@ -523,7 +521,6 @@ class _Check:
             self.found.append(about_file(self.asked.get(name, name), "PF846", message))
 
     def _paths_of(self, layout: LayoutFormat) -> set[str]:
-        """Return the files of a layout in one format, with all that they draw on."""
         names = set[str]().union(*map(self.library.reached, layout.files))
         return {str(self.library.path(name)) for name in (*names, f"{layout.layout}/layout.yaml")}
 
@@ -567,7 +564,6 @@ def _metadata_keys_of_cases(folders: Iterable[Path]) -> frozenset[str]:
 
 
 def _why_no_part(name: str) -> str:
-    """Return why nobody reads a template with a name that is no layout's."""
     deep = name.count("/")
     if name.startswith("prompt/") and deep == 2:
         stem = name.rpartition("/")[2].partition(".")[0]

@@ -22,7 +22,7 @@ from ..errors import MAX_GUESSES, PromptForgeError, certain_correction, did_you_
 from ..files.access import read_utf8
 from ..plugins import plugin_names
 from ..syntax.syntaxes import syntax_of
-from ..templating.autoescape import SyntaxOf, TemplateReader, references
+from ..templating.autoescape import TemplateReader, references
 from ..templating.failures import (
     TemplateMistake,
     blank_tags,
@@ -35,6 +35,7 @@ from ..templating.failures import (
 from ..templating.language import FILTERS, LOOP_FIELDS, TEMPLATE_TESTS, Environment, check_filters
 from ..yaml_reader import load_shipped_yaml
 from .findings import Edit, Finding, LintedText
+from .yaml_files import misspelt_kind
 
 _ENVIRONMENT = Environment(jinja2.DictLoader({}), syntax_of)
 
@@ -46,7 +47,9 @@ class ParsedTemplate(NamedTuple):
     problems: list[TemplateMistake]
 
 
-def parse_template(text: str, name: str, syntax_of: SyntaxOf = syntax_of) -> ParsedTemplate:
+def parse_template(
+    text: str, name: str, syntax_of: Callable[[str], Syntax] = syntax_of
+) -> ParsedTemplate:
     """Return the tree of a template's text; never raises."""
     try:
         root = _ENVIRONMENT.tree(text, name)
@@ -63,7 +66,6 @@ def parse_template(text: str, name: str, syntax_of: SyntaxOf = syntax_of) -> Par
 
 
 def _twice(root: nodes.Template, text: str) -> Iterator[TemplateMistake]:
-    """Yield blocks that have the name of an earlier one."""
     seen: set[str] = set()
     for block in root.find_all(nodes.Block):
         if block.name in seen:
@@ -94,7 +96,7 @@ _NEAR_TAG = re.compile(
 class _Collector(TemplateReader):
     """Goes on after a refusal, so that one check says all of them."""
 
-    def __init__(self, name: str, text: str, syntax_of: SyntaxOf) -> None:
+    def __init__(self, name: str, text: str, syntax_of: Callable[[str], Syntax]) -> None:
         super().__init__(name, text, syntax_of)
         self.text = text
         self.problems: list[TemplateMistake] = []
@@ -112,9 +114,8 @@ class _Collector(TemplateReader):
 
 
 def _refusals(
-    root: nodes.Template, text: str, name: str, syntax_of: SyntaxOf
+    root: nodes.Template, text: str, name: str, syntax_of: Callable[[str], Syntax]
 ) -> list[TemplateMistake]:
-    """Return everything that the engine refuses in a template before it runs."""
     found = _Collector(name, text, syntax_of)
     plugins_there = dict(plugin_names("filters"))  # nothing more is known of them before they run
     check_filters(root, found, lambda node: node.name in plugins_there)
@@ -128,16 +129,17 @@ def _refusals(
 
 
 def _arguments(node: nodes.Filter) -> str | None:
-    """Return the message about a filter that takes no such arguments."""
     takes = inspect.signature(FILTERS[node.name])
     try:
         given = takes.bind(None, *node.args, **{str(p.key): p.value for p in node.kwargs}).arguments
     except TypeError:
-        most = len(takes.parameters) - 1
-        counts = {0: "no values", 1: "at most 1 value"}
-        what = counts.get(most, f"at most {most} values")
+        _, *values = takes.parameters.values()
+        least, most = sum(each.default is each.empty for each in values), len(values)
+        what = {0: "no values", 1: "at most 1 value"}.get(most, f"at most {most} values")
+        if least:
+            what = f"{least} to {most} values"
         number = len(node.args) + len(node.kwargs)
-        return f'"{node.name}" takes {what} in brackets, and here are {number}'
+        return f'"{node.name}" takes {what} in brackets; got {number}'
     for name, value in given.items():
         wants = takes.parameters[name].annotation
         if wants in (int, "int") and isinstance(value, nodes.Const) and type(value.value) is str:
@@ -193,6 +195,8 @@ for _name, _row in _TABLE["shapes"].items():
     _SHAPES[_name] = Shape(_row.pop("label"), _fields(_row))
 KNOWN_METADATA_KEYS = frozenset(_TABLE["metadata"].split())
 """Keys with a meaning of their own: they need not occur in cases."""
+FIELD_VALUES = {field: frozenset(words.split()) for field, words in _TABLE["values"].items()}
+"""All that some fields of items and messages may be."""
 LOOP_SHAPE = Shape("a loop", dict.fromkeys(LOOP_FIELDS, VALUE_SHAPE))
 PAGE_VARIABLES: Mapping[str, Shape] = _fields(_TABLE["page"])
 ITEM_VARIABLES: Mapping[str, Shape] = _fields(_TABLE["item"])
@@ -220,6 +224,8 @@ _FILTERS = {
     **{name: name for name in ("upper", "lower", "join")},
 }
 """Functions of other languages → the filter to use."""
+_MARKING = ("fence", "framed", "prose", "code")
+"""Filters that print marks of Markdown around a text."""
 _TEXT_FILTERS = frozenset(
     {"upper", "lower", "trim", "replace", "indent", "title", "truncate"}
 )  # fmt: skip
@@ -248,17 +254,23 @@ class _ScopeWalk(NodeVisitor):
         outer: Mapping[str, Scope],
         follow: Follow,
         metadata_keys: Collection[str],
+        kinds: Collection[str],
     ) -> None:
         """Take the variables of the template, and those of its parents' blocks by name.
 
-        Other keys of metadata than `metadata_keys` are found, where there are any.
+        Other keys of metadata than `metadata_keys` are found, where there are any. `kinds` are
+        those that layouts name.
         """
         self.problems: list[TemplateMistake] = []
         self.blocks: dict[str, Scope] = {}
         """Its blocks, with the variables of each."""
         self._root = dict(scope)
         self._text, self._markdown = text, syntax.has_fences
-        self._outer, self._follow, self._metadata_keys = outer, follow, metadata_keys
+        self._outer, self._follow = outer, follow
+        self._metadata_keys, self._kinds = metadata_keys, kinds
+        self._set: set[str] = set()
+        self._around_loop: Collection[str] = ()
+        """Names set around the innermost loop."""
 
     def visit_Template(self, node: nodes.Template) -> None:
         if any(isinstance(each, nodes.Extends) for each in node.body):
@@ -289,10 +301,20 @@ class _ScopeWalk(NodeVisitor):
         self._bind(node.target, (given and given.member) or ANY_SHAPE, inner)
         if node.test is not None:
             self.visit(node.test, inner)
+        around, self._around_loop = self._around_loop, self._set & scope.keys()
         self.visit_all(node.body, inner)
+        self._around_loop = around
         self.visit_all(node.else_, dict(scope))
 
     def visit_Assign(self, node: nodes.Assign, scope: Scope) -> None:
+        if isinstance(node.target, nodes.Name):
+            name = node.target.name
+            again = {each.name for each in node.node.find_all(nodes.Name)}
+            if name in self._around_loop and (name in again or isinstance(node.node, nodes.Const)):
+                message = f'"{name}" is set for this round of the loop alone'
+                message += "; loop.index counts rounds, and | length the members of a list"
+                self._say(node.target, "PF850", message)
+            self._set.add(name)
         self._bind(node.target, self.visit(node.node, scope) or ANY_SHAPE, scope)
 
     def visit_AssignBlock(self, node: nodes.AssignBlock, scope: Scope) -> None:
@@ -357,7 +379,12 @@ class _ScopeWalk(NodeVisitor):
         if node.node is not None:
             shape = self._look_up(node.node, scope, absent=node.name == "default")
         self.visit_all([*node.args, *(pair.value for pair in node.kwargs)], scope)
-        if node.name in ("fence", "framed", "prose", "code"):
+        inner = getattr(node.node, "name", "")
+        marked = self._markdown and isinstance(node.node, nodes.Filter) and inner in _MARKING
+        if marked and node.name != "default":
+            message = f"after {inner} no filter may follow: its marks would be escaped"
+            self._say(node, "PF851", f"{message}; write | {node.name} | {inner}")
+        if node.name in _MARKING:
             return FINISHED_TEXT_SHAPE
         if node.name in ("first", "last"):
             return _member(shape)
@@ -404,7 +431,28 @@ class _ScopeWalk(NodeVisitor):
     visit_Tuple = visit_List
     visit_And = visit_Or = visit_Add = visit_Sub = visit_Mul = visit_Div = _binary
     visit_FloorDiv = visit_Mod = visit_Pow = _binary
-    visit_Const = visit_Compare = visit_Not = visit_Concat = _plain
+    visit_Const = visit_Not = visit_Concat = _plain
+
+    def visit_Compare(self, node: nodes.Compare, scope: Scope) -> Shape | None:
+        asked = node.expr
+        if isinstance(asked, nodes.Getattr) and isinstance(asked.node, nodes.Name):
+            for operand in node.ops:
+                for one in (operand.expr, *operand.expr.find_all(nodes.Const)):
+                    if isinstance(one, nodes.Const) and isinstance(one.value, str):
+                        self._compared(asked.attr, one)
+        return self._plain(node, scope)
+
+    def _compared(self, field: str, node: nodes.Const) -> None:
+        """Find a text that a field never is, or a kind that is misspelt."""
+        known = FIELD_VALUES.get(field)
+        if known is not None and node.value not in known:
+            hint = suggest_name(node.value, known)
+            self._say(node, "PF852", f'{field} is never "{node.value}"{hint}')
+        elif field == "kind":
+            near = misspelt_kind(node.value, self._kinds)
+            if near is not None:
+                message = f'asks for items of the kind "{node.value}"; did you mean "{near}"?'
+                self._say(node, "PF821", message)
 
     def _common(self, scope: Scope, *parts: nodes.Node | None) -> Shape:
         """Return the shape that is right for every part, `ANY_SHAPE` if they differ."""
@@ -469,7 +517,6 @@ class _ScopeWalk(NodeVisitor):
         return None
 
     def _check_key(self, name: str, place: tuple[int, int]) -> None:
-        """Find a key of metadata that no item of the cases has."""
         keys = self._metadata_keys
         if not keys or name in keys or name in KNOWN_METADATA_KEYS:
             return
@@ -511,22 +558,18 @@ def _stands_in_line(row: list[nodes.Expr], number: int) -> bool:
 
 def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, str | None]:
     """Return the end of the message about an unknown field, and the name that `--fix` writes."""
-    near = did_you_mean(name, fields)
+    new = certain_correction(name, fields)
     if name == "text" and owner.label == "an item":
         return ": only a page has it; here it is item.content", None
     if "metadata" not in fields:
-        return near or suggest_name(name, fields), certain_correction(
-            name, fields
-        ) if near else None
+        return suggest_name(name, fields), new
     if name in _FIELDS:
         return f'; did you mean "{_FIELDS[name]}"?', None
-    hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
-    if not near:
-        return hint, None
-    new = certain_correction(name, fields)
+    near = did_you_mean(name, fields)
     if new is not None:
         return near, new
-    return f"{hint}; or {near.removeprefix('; ')}", None
+    hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
+    return hint + near.replace("; ", "; or ", 1), None
 
 
 # --- the files of folders -------------------------------------------------------------------------
@@ -565,6 +608,8 @@ class TemplateLibrary:
         self.names = templates.names()
         self.metadata_keys: Collection[str] = ()
         """The keys that the cases of the project have; none where there are no cases."""
+        self.kinds: Collection[str] = ()
+        """The kinds that layouts name."""
         self.unreadable: list[tuple[str, str]] = []
         """Files that cannot be read, and why."""
         self.findings: list[Finding] = []
@@ -652,9 +697,8 @@ class TemplateLibrary:
         length = word_length(text.text, at)
         other = self.template(target)
         if other is None:
-            if self.path(target) is None:
-                hint = suggest_name(target, self.names)
-                yield text.at(at, length, "PF805", f'there is no template "{target}"{hint}')
+            if self.path(target) is None and target.endswith(".j2"):
+                yield text.at(at, length, "PF805", self.templates.missing(target))
         elif Path(text.path) in map(self.path, self.reached(target)):
             self._circular.add(template.name)
             yield self._circle(template, at, length, target)
@@ -717,7 +761,8 @@ class TemplateLibrary:
             self.walk(target, seen, inside)
 
         text, syntax = template.text.text, self.templates.syntax_of(name)
-        walked = _ScopeWalk(text, syntax, scope, outer, follow, self.metadata_keys)
+        known = self.metadata_keys, self.kinds
+        walked = _ScopeWalk(text, syntax, scope, outer, follow, *known)
         walked.visit(root)
         self.findings += map(template.text.mistake, walked.problems)
         if parent is not None and name not in self._circular:
@@ -738,7 +783,6 @@ class TemplateLibrary:
 
 
 def _unknown_blocks(template: LintedTemplate, outer: Mapping[str, Scope]) -> Iterator[Finding]:
-    """Yield blocks that no parent has, so that nobody shows them."""
     text = template.text
     for block in template.body:
         if isinstance(block, nodes.Block) and block.name not in outer:
@@ -750,7 +794,6 @@ def _unknown_blocks(template: LintedTemplate, outer: Mapping[str, Scope]) -> Ite
 
 
 def _outside_blocks(template: LintedTemplate) -> Iterator[Finding]:
-    """Yield text outside the blocks of a template that extends another."""
     text = template.text
     extended = False
     body = template.body

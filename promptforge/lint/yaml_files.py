@@ -98,6 +98,10 @@ class LayoutFiles:
         stems = [parts.stem for parts, _ in self._templates.templates_of(layout)]
         return named | {stem for stem in stems if stems.count(stem) > 1}
 
+    def pages(self, layout: str) -> list[LayoutFormat]:
+        """Return the layouts, each in its formats, that are based on a layout, or all for ""."""
+        return [each for each in self.formats() if not layout or layout in self.chain(each.layout)]
+
     def formats(self) -> Iterator[LayoutFormat]:
         """Yield every layout in every ending it has."""
         for layout in sorted(self.layouts):
@@ -229,6 +233,9 @@ def check_layout_settings(
         yield keys.value("base", "PF833", f'there is no layout "{base}"{hint}')
     elif base is not None and own in known.chain(base):
         yield keys.value("base", "PF833", f'"{base}" is based on "{own}" in turn, in a circle')
+    elif own and not templates.templates_of(own) and not known.pages(own):
+        message = f'the layout "{own}" has no page; add "layout.md.j2", or a base'
+        yield about_file(path, "PF822", message)
     if keys.values.get("group_by") == "auto":
         message = "auto means what the layout says, and this is where it says it"
         yield keys.value("group_by", "PF832", message)
@@ -254,7 +261,7 @@ def _without_effect(
         stated.discard("lines")
     if not stated:
         return
-    pairs = [each for each in known.formats() if not own or own in known.chain(each.layout)]
+    pairs = known.pages(own)
     if not pairs:
         return
     try:
@@ -393,7 +400,6 @@ def _absent_tokenizer(name: str) -> str | None:
 
 
 def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield findings about token figures that do not go together."""
     default = Options()
     window = merged.get("context_window", default.context_window)
     reserve = merged.get("reserve", default.reserve)
@@ -464,7 +470,6 @@ def _modeline(text: LintedText, schema: str) -> Iterator[Finding]:
 
 
 def _misspelt_sections(keys: YamlKeys, key: str, kinds: set[str]) -> Iterator[Finding]:
-    """Yield the sections of a key that are nearly one of `kinds`."""
     for name in keys.values.get(key) or ():
         near = misspelt_kind(name, kinds)
         if near is not None:

@@ -160,7 +160,6 @@ class Decisions:
         )
 
     def _limit_of(self, index: int, turn: Turn, reason: str) -> str:
-        """Return the limit that left an item too little room."""
         if reason == MAX_ITEMS.name:
             return reason
         section = turn.section or turn.step.section
@@ -189,7 +188,6 @@ class Decisions:
         return self._page.item_cost(index, self._page.variants(index)[0])[0] <= room
 
     def _limits_of(self, index: int, turn: Turn) -> Iterator[str]:
-        """Yield the limits that may bind an item."""
         options = self._options
         if turn.step.shared:
             yield self._share_of(index)
@@ -280,7 +278,6 @@ class Decisions:
         return self._raises[limit]
 
     def _bounds_of(self, limit: str) -> tuple[int, int | None]:
-        """Return the value of a limit and the largest one that makes sense."""
         options = self._options
         if limit == CHARACTERS:
             return options.max_chars or 0, None
@@ -302,7 +299,6 @@ class Decisions:
         return options.max_tokens or 0, options.window_room
 
     def _changes(self, limit: str, value: int) -> dict[str, Any]:
-        """Return the options that set a limit to a value."""
         options = self._options
         if limit == CHARACTERS:
             return {"max_chars": value}

@@ -86,8 +86,6 @@ _SENTINEL = "Quzx"
 
 
 class _MeasuredPage(NamedTuple):
-    """A page that was rendered and counted."""
-
     chosen: dict[int, Variant]
     order: list[int]
     parts: list[str]
@@ -337,6 +335,18 @@ class Page:
         parts = self._build(chosen).parts
         self.views.check(parts, chosen)
         return parts
+
+    def maybe_unprinted(self, chosen: Mapping[int, Variant]) -> list[int]:
+        """Return the items with a text that is no part of the page; mostly there are none."""
+        parts = self._build(chosen).parts
+        printed = set(map(id, parts))
+        texts = {
+            index: self.views.view(index, variant)["text"] for index, variant in chosen.items()
+        }
+        maybe = [index for index, text in texts.items() if id(text) not in printed]
+        if self.layout.settings.trim_end:  # the last part has been cut
+            maybe = [i for i in maybe if texts[i].rstrip(_WHITE) != "".join(parts[-1:])]
+        return maybe
 
     def alone(self, index: int) -> str:
         """Return the text of an item in its longest variant, without a page; raises as `parts`."""
@@ -675,7 +685,6 @@ class LowerBounds:
         return False
 
     def _words_exceed(self, indices: Collection[int], tokens: float) -> bool:
-        """Return True if the words of these items together need more."""
         if not all(self.empty_cost(kind).shows for kind in self._columns.every_kind):
             return False
         items, lengths, indices = self._columns.items, self._lengths, [*indices]

@@ -403,7 +403,6 @@ def _is_tagged(layout: Layout, options: Options, diagnostics: Diagnostics) -> bo
 def _texts(
     layout: Layout, options: Options, items: Iterable[Item], beside: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Yield every text that may come to stand on the page, or beside it."""
     for item in items:
         yield from item_texts(item)
     around = (options.query_text, options.header, options.footer, options.separator)

@@ -227,7 +227,6 @@ class QueryPassages(Passages):
         return picks, aside
 
     def _facts(self, index: int, header: float, most: float, unit: int) -> Facts:
-        """Return the facts of an item that cost at most `most` with its header."""
         divided = self._divide(index)
         if divided is None:
             return Facts((), 0.0)

@@ -20,14 +20,7 @@ import msgspec
 from .._version import __version__
 from ..config.options import PROMPT_OPTIONS
 from ..config.profiles import Profile
-from ..errors import (
-    Diagnostics,
-    Severity,
-    TemplateError,
-    list_names,
-    quote,
-    suggest_name,
-)
+from ..errors import Diagnostics, Severity, TemplateError, list_names, quote, suggest_name
 from ..model import (
     Decision,
     Explanation,
@@ -524,6 +517,7 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
         message = f"tokens are an estimate by {page.counter.name}"
         diagnostics.add("PF501", message, severity="info")
     _say_dropped(report, reasons, diagnostics)
+    _say_unprinted(report, diagnostics)
     _say_group_by(page, packed, diagnostics)
     ids = list(filter(None, map(attrgetter("id"), items)))
     if len(set(ids)) < len(ids):
@@ -569,6 +563,19 @@ def _place(item: Item) -> str | None:
     if item.path and item.start_line:
         return f"{item.path}:{item.start_line}"
     return item.path or item.name or item.url
+
+
+def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
+    page, chosen = report.page, report.packed.chosen
+    if not page.maybe_unprinted(chosen):
+        return
+    from .source_map import find_unprinted
+
+    lost = find_unprinted(page, chosen)
+    if lost:
+        message = f'the template "{page.layout.page_name}" prints nothing of '
+        message += plural(len(lost), "item", "items") + _named(report, lost)
+        diagnostics.add("PF133", f"{message}; print {{{{ item.text }}}} of every item")
 
 
 def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics) -> None:
@@ -617,16 +624,15 @@ def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diag
     number = report.counts[reason.name]
     options = msgspec.structs.asdict(report.page.options)
     message = reason.fill(plural(number, note.one, note.many), options)
-    message += _named(report, reason.name)
+    message += _named(report, [i for i, why in report.reasons.items() if why == reason.name])
     if note.way_out:
         message += f"; {reason.fill(note.way_out, options)}"
     diagnostics.add(note.code, message, severity="info")
 
 
-def _named(report: Report, reason: str) -> str:
-    """Return the names or paths of the items dropped for a reason, as far as they have any."""
-    pool = report.page.candidates.pool
-    found = [pool[index] for index, why in report.reasons.items() if why == reason]
+def _named(report: Report, indices: Iterable[int]) -> str:
+    """Return the names or paths of items, as far as they have any."""
+    found = map(report.page.candidates.pool.__getitem__, indices)
     names = [item.name or item.path or item.url for item in found]
     known = [quote(name, 60) for name in dict.fromkeys(filter(None, names))]
     if not known:

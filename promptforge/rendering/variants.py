@@ -193,7 +193,6 @@ class Shortener:
         return max(more[0], bounds[0]), max(more[1], bounds[1])
 
     def _smaller(self, bounds: Cost, start: Cost, over: Cost, variant: Variant) -> Cost:
-        """Return smaller bounds, by the share that was too much."""
         tokens, chars = bounds
         if over[0] > 0:
             size = self._counter.count(variant.text)
@@ -498,5 +497,4 @@ class Shortener:
         return best
 
     def _fills(self, text: str, tokens: float, chars: float, share: float) -> bool:
-        """Tell whether a text takes such a share of one of two bounds."""
         return len(text) >= share * chars or self._counter.count(text) >= share * tokens

@@ -218,8 +218,6 @@ class Sandbox:
 
 
 class _Worker:
-    """The caller's end of one worker process."""
-
     def __init__(self, sandbox: Sandbox) -> None:
         self.owner = os.getpid()
         self.limits_memory: bool | None = None
@@ -301,7 +299,6 @@ class _Worker:
             raise TemplateError(_UNREADABLE) from None
 
     def _failure(self, late: bool, seconds: float) -> PromptForgeError:
-        """Return the error for a worker that has ended."""
         self.kill()
         code = self._process.wait()
         self.vanished = not (late or self._begun)
@@ -359,7 +356,6 @@ def _plain(given: TemplateSource) -> Any:
 
 
 def _error(answer: _Answer, sandbox: Sandbox) -> PromptForgeError:
-    """Rebuild an error that was raised in the worker."""
     kind, message = to_label(answer.error), to_label(answer.message)
     if kind == "MemoryError":
         return TemplateError(

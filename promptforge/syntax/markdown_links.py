@@ -97,8 +97,10 @@ def _angle(text: str, at: int) -> tuple[str, int]:
         return text[at:], at
     autolink = _AUTOLINK.match(text, at)
     if autolink:
-        is_open = autolink.end() == len(text)
-        return ("<\0" if text[at:] == "<\0" else "<a:") if is_open else "", autolink.end()
+        kept = ""
+        if autolink.end() == len(text):
+            kept = {"<\0": "<\0"}.get(text[at:], "<a:")
+        return kept, autolink.end()
     tag = _TAG.match(text, at)
     if tag is None:
         return "", at + 1

@@ -281,7 +281,6 @@ _MARKS = frozenset("`~\n")  # a backslash beside them would change a fence or a 
 
 
 def _md_marker(marker: str) -> str:
-    """Return the marker as a line of Markdown."""
     line = md_line(str(marker))
     # Nothing on the page defines a link, so an opening bracket of the marker needs no backslash.
     bracket = marker.startswith("[") and "]:" not in marker

@@ -6,13 +6,7 @@ import re
 from typing import ClassVar
 
 from ..text.escape import Content, Safe, VerbatimContent, to_label
-from ..text.urls import (
-    DECODED_IN_XML,
-    MADE_SCHEME,
-    MADE_SCHEME_MESSAGE,
-    SETTLES_SCHEME,
-    url_places,
-)
+from ..text.urls import DECODED_IN_XML, MADE_SCHEME, MADE_SCHEME_MESSAGE, SETTLES_SCHEME, url_places
 from ..text.words import late_pattern
 from .syntax import (
     BRANCHES,

@@ -64,7 +64,6 @@ def _yaml_quoted(text: str) -> str:
 
 
 def _yaml_flow(value: object) -> str:
-    """Return a value on one line."""
     if isinstance(value, str):
         return _yaml_quoted(value)
     if isinstance(value, dict):

@@ -46,7 +46,6 @@ _ALLOWED = (
     *(nodes.Sub, nodes.Neg),
 )
 _SECTION_TITLE = nodes.Getattr(nodes.Name("section", "load"), "title", "load")
-_TAGS = "if, for, set, block, extends, include, from … import, macro"
 MAX_LINE_PARTS = 400
 """Texts and values in one line of a template."""
 MAX_NODE_DEPTH = 100
@@ -127,6 +126,9 @@ class TemplateReader:
         if not (isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)):
             return "the name of another template must be written out in quotes"
         other = node.template.value
+        if not other.endswith(".j2"):
+            whole = f"{other.partition('.')[0]}.{self.name.partition('.')[2]}"
+            return f'"{other}" is no template: its name ends in .j2, such as "{whole}"'
         if self._syntax_of(other) is not self.syntax:
             return f'"{other}" is of another syntax than this template, and so escaped otherwise'
         # Compiled later, and only if it is reached: so missing ones are no error here.
@@ -154,7 +156,6 @@ class TemplateReader:
             return None
 
     def _feed(self, state: OutputState, node: nodes.TemplateData) -> OutputState:
-        """Return the state after the template's own text."""
         mode = self._ask(node, self.syntax.feed, state.mode, state.line, node.data)
         if mode is None:
             return self._start(known=True)
@@ -212,7 +213,6 @@ class TemplateReader:
         return state
 
     def _step(self, node: nodes.Node, state: OutputState) -> OutputState:
-        """Return the state after one statement."""
         if isinstance(node, nodes.Output):
             return self._output(node, state)
         if isinstance(node, nodes.If):
@@ -286,14 +286,9 @@ class TemplateReader:
 def _not_allowed(node: nodes.Node) -> str | None:
     if isinstance(node, _ALLOWED):
         return None
-    from .failures import OPERATOR_SIGNS
+    from .failures import not_in_language
 
-    kind = type(node).__name__
-    sign = OPERATOR_SIGNS.get(kind)
-    if sign is not None:
-        has = "+ and - alone, and filters"
-        return f'"{sign}" is not part of the template language; it has {has}'
-    return f'"{kind.lower()}" is not part of the template language; it has {_TAGS} and filters'
+    return not_in_language(type(node).__name__)
 
 
 def _bad_detail(node: nodes.Node) -> str | None:

@@ -144,6 +144,13 @@ _JINJA_NAMES = {
     "begin of print statement": "{{",
     "end of comment": "#}",
 }
+_TOKENS = {
+    "string": "a text in quotes",
+    "integer": "a number",
+    "float": "a number",
+    "name": "a name",
+}
+"""Token of Jinja → its name for an author."""
 
 _ESCAPED = "each value is escaped by its place, and nothing switches that off"
 _NUMBERS = "round, decimals and percent print numbers"
@@ -155,6 +162,24 @@ def unknown_filter(name: str, known: Iterable[str]) -> str:
     """Return the message about a filter that is not `known`."""
     hint = f"; {_HABITS[name]}" if name in _HABITS else suggest_name(name, known)
     return f'unknown filter "{name}"{hint}'
+
+
+_REFUSED = {
+    **{sign: f'"{sign}"; it has + and - alone, and filters' for sign in OPERATOR_SIGNS.values()},
+    "FilterBlock": '"filter" as a tag; a filter stands after a value: {{ value | upper }}',
+    "CallBlock": '"call"; a macro is used as {{ name(value) }}',
+    "Scope": f'"autoescape"; {_ESCAPED}',
+    "Slice": "a slice; | truncate(80) shortens a text, and | first gives the first of a list",
+}
+"""Node of Jinja, or sign → what the language lacks, and the way out."""
+
+
+def not_in_language(kind: str) -> str:
+    """Return the message about a kind of Jinja's nodes that templates have not."""
+    tags = "it has if, for, set, block, extends, include, from … import, macro and filters"
+    lacks = _REFUSED.get(OPERATOR_SIGNS.get(kind, kind), f'"{kind.lower()}"; {tags}')
+    what, _, way_out = lacks.partition("; ")
+    return f"{what} is not part of the template language; {way_out}"
 
 
 class TemplateMistake(NamedTuple):
@@ -257,7 +282,9 @@ def _misplaced(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMist
     owners = ("if", "for") if tag.word == "else" else ("if",)
     if opened and opened[-1].word in owners:  # a second `else`, or an `elif` after it
         written = re.compile(r"[-+]?\s*(else\s+if)\b").match(source, tag.start + 2)
-        return _else_if(written.start(1), len(written[1])) if written else None
+        if written:
+            return _else_if(written.start(1), len(written[1]))
+        return _word(source, tag, f"{{% {tag.word} %}} stands after {{% else %}}, which comes last")
     message = f"{{% {tag.word} %}} stands in no {{% if %}}{_opened(source, opened)}"
     return _word(source, tag, message)
 
@@ -300,7 +327,6 @@ def _wrong_end(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMist
 
 
 def _opened(source: str, opened: list[TagSpan]) -> str:
-    """Return the end of a message: the tag that is open here."""
     if not opened:
         return "; take it out, or write what it belongs to before it"
     word, line = opened[-1].word, _line(source, opened[-1])
@@ -321,7 +347,6 @@ def _no_tag(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake
 
 
 def _word(source: str, tag: TagSpan, message: str, new: str | None = None) -> TemplateMistake:
-    """Return a mistake that is the first word of a tag."""
     start = source.find(tag.word, tag.start + 2) if tag.word else tag.start
     return TemplateMistake(start, len(tag.word) or 2, message, new)
 
@@ -376,13 +401,17 @@ def _sign(source: str, tag: TagSpan, at: int, word: str) -> TemplateMistake | No
         )
     if word in ('"', "'"):
         return _quote(at, word)
+    before = re.search(r"\bis(\s+not)?\s*\Z", source[tag.start : at])
+    if before is not None and word[:1] in ('"', "'"):
+        sign = "!=" if before[1] else "=="
+        message = f"is asks what sort of value this is; to compare with a text, write {sign}"
+        return TemplateMistake(tag.start + before.start(), len(before[0].rstrip()), message, sign)
     if word and word[0] in "“”„«»‘’‚":
         return TemplateMistake(at, 1, f"{word[0]} is no quote to a template; write \" or '")
     return None
 
 
 def _bracket(source: str, tag: TagSpan) -> TemplateMistake | None:
-    """Return the bracket of a tag that is not closed in it."""
     opened: list[int] = []
     marks = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[()\[\]]")
     for found in marks.finditer(source, tag.start, tag.end - 2):
@@ -404,7 +433,8 @@ def _plain(message: str) -> str:
         message = message.replace(f"'{name}'", f"'{mark}'").replace(name, mark)
     found = re.match(r"expected token '(.*)', got '(.*)'$", message)
     if found:
-        return f'"{found[2]}" stands where {found[1]} belongs'
+        what = _TOKENS.get(found[2], f'"{found[2]}"')
+        return f"{what} stands where {_TOKENS.get(found[1], found[1])} belongs"
     return re.sub(r"^unexpected (?:char )?'(.*)'$", r'"\1" does not belong here', message)
 
 
@@ -413,7 +443,7 @@ def _plain(message: str) -> str:
 _PATH = late_pattern(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 MAX_VALUES_SHOWN = 6
 MAX_VALUE_CHARS_SHOWN = 60
-_KINDS = {
+KINDS = {
     "NoneType": "nothing",
     "bool": "yes or no",
     **dict.fromkeys(("int", "float"), "a number"),
@@ -423,6 +453,15 @@ _KINDS = {
     **dict.fromkeys(("dict", "Fields", "OpenFields"), "fields"),
 }
 """Names of types, as an author of templates calls their values."""
+
+_OF_CALLS = {
+    r"^parameter '(\w+)' was not provided$": r'a macro is used without its value "\1"',
+    r"^the template '(.+?)' \(.*\) does not export .* '(\w+)'$": r'"\1" has no macro "\2"',
+    r"^macro '(\w+)' takes (?:not|no)\b.*$": r'the macro "\1" takes fewer values',
+    r"^_?(\w+)\(\) (?:takes|missing|got) .*$": r'"\1" takes other values in brackets; `promptforge'
+    r" check` says how many",
+}
+"""Message of Jinja → the same for an author."""
 
 
 def explain_failure(
@@ -462,6 +501,8 @@ def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> Temp
         match = re.match(r'unknown variable "(.*)"$', message)
         if match:
             message += suggest_name(match[1], variables)
+        for pattern, plain in _OF_CALLS.items():
+            message = re.sub(pattern, plain, message)
     elif isinstance(error, jinja2.TemplateNotFound):
         message = f'there is no template "{error.name}"'
         message += "; a name is LAYOUT/PART.EXT.j2, as `list templates` shows them"
@@ -478,7 +519,6 @@ def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> Temp
 
 
 def _describe_values(line: str, variables: Mapping[str, Any]) -> str:
-    """Return the values that a line uses, as in `item.start_line is none`."""
     shown: dict[str, str] = {}
     for tag in _TAG.findall(line):
         for path in _PATH.findall(_QUOTED_TEXT.sub('""', tag)):
@@ -496,10 +536,10 @@ def _describe_values(line: str, variables: Mapping[str, Any]) -> str:
 def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield path and value of a dotted path that leads to a plain value."""
     value: Any = variables
-    for name in path.split("."):
-        if not isinstance(value, dict) or name not in value:
+    for depth, name in enumerate(path.split(".")):
+        if not isinstance(value, dict) or (name not in value and depth < 2):
             return
-        value = value[name]
+        value = value.get(name)  # metadata may have any key
     if isinstance(value, str):
         yield path, str.__str__(value)  # not of a class that prints itself otherwise
     elif value is None or isinstance(value, int | float | list):
@@ -507,10 +547,9 @@ def _reached(path: str, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 
 def _explain_python_error(error: Exception) -> str:
-    """Return an error of Python in the words of the template's author."""
     message = str(error)
     # Python puts the names of types in single quotes.
-    names = [_KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]
+    names = [KINDS.get(name, name) for name in re.findall(r"'(\w+)'", message)]
     if isinstance(error, TypeError):
         if "not supported between" in message and len(names) > 1:
             both = f"{names[-2]} and {names[-1]}"
@@ -521,6 +560,9 @@ def _explain_python_error(error: Exception) -> str:
             return "+ and - take two numbers, and + two texts; ~ joins any two values"
         if "not iterable" in message and names:
             return f"{names[0]} is no list, and for needs one"
+        for pattern, plain in _OF_CALLS.items():
+            if re.match(pattern, message):
+                return re.sub(pattern, plain, message)
     if "unpack" in message:
         return "for takes one name: of fields the key, and fields[key] is the value"
     return f"cannot be worked out: {message} ({type(error).__name__})"

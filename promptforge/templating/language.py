@@ -121,8 +121,7 @@ def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | N
 
 
 def _join_traced(
-    parts: Iterable[str | TracedPiece],
-    mend: Callable[[list[str]], list[str]] | None = None,
+    parts: Iterable[str | TracedPiece], mend: Callable[[list[str]], list[str]] | None = None
 ) -> Safe:
     """Join traced pieces where one text is needed: `{{ super() }}`, an include in a macro."""
     texts = [part.text if isinstance(part, TracedPiece) else part for part in parts]
@@ -296,7 +295,9 @@ def _format_date(value: object, pattern: str, months: str, days: str) -> str:
         if name not in known:
             has = " ".join(f"%{each}" for each in known)
             raise ValueError(f'dateformat has no "{match[0]}"; it has {has}, and - for no zeros')
-        return known[name].lstrip("0") or "0" if match[1].startswith("-") else known[name]
+        if match[1].startswith("-"):
+            return known[name].lstrip("0") or "0"
+        return known[name]
 
     return _DIRECTIVE.sub(fill, pattern)
 
@@ -584,10 +585,12 @@ class Environment(jinja2.Environment):
             return obj.get(attribute)
         if isinstance(obj, jinja2.Undefined):  # {{ itm.content }}: the message is about itm
             return obj
-        owner = f"a {kind.__name__}"
-        if obj is None:
-            owner = "nothing (null)"
-        return self.undefined(f'"{attribute}" was asked of {owner}, which has no fields')
+        from .failures import KINDS
+
+        owner, hint = KINDS.get(kind.__name__, kind.__name__), ""
+        if attribute in FILTERS:
+            hint = f"; a filter stands after |: {{{{ value | {attribute} }}}}"
+        return self.undefined(f'"{attribute}" was asked of {owner}, which has no fields{hint}')
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return a field by its name, or a member of a list by its number."""
@@ -598,7 +601,8 @@ class Environment(jinja2.Environment):
         try:
             return obj[argument]
         except (LookupError, TypeError):
-            return self.undefined(f"there is no [{argument!r}] here")
+            way_out = "| first gives the first of a list, or nothing"
+            return self.undefined(f"there is no [{argument!r}] here; {way_out}")
 
     def tree(self, source: str, name: str | None, filename: str | None = None) -> nodes.Template:
         """Return the syntax tree of a text, in which every node knows its offset; runs nothing.

@@ -13,7 +13,15 @@ import jinja2
 import msgspec
 
 from ..config.layouts import NO_BASE, LayoutSettings, load_layout_settings
-from ..errors import Excerpt, OptionError, PromptForgeError, TemplateError, quote, suggest_name
+from ..errors import (
+    Excerpt,
+    OptionError,
+    PromptForgeError,
+    TemplateError,
+    did_you_mean,
+    quote,
+    suggest_name,
+)
 from ..files import (
     TemplateFile,
     TemplateSource,
@@ -125,11 +133,23 @@ class Templates:
         """Return text and file of the template `name`; raises `TemplateError`."""
         file, shipped = self._file(name)
         if file is None:
-            hint = suggest_name(name, self._names)
-            raise TemplateError(f"there is no template {quote(name)}{hint}")
+            raise TemplateError(self.missing(name))
         if file.problem:
             raise TemplateError(file.problem, where=str(file.path))
         return file.text, FoundTemplate(name, file.path, shipped)
+
+    def missing(self, name: str) -> str:
+        """Return the message about a template that is not there."""
+        alike = [each for each in self._names if each.endswith(name.partition(".")[2])]
+        hint = did_you_mean(name, alike) or "; `promptforge list templates` names all"
+        return f"there is no template {quote(name)}{hint}"
+
+    def _check_parent(self, name: str, parent: str) -> None:
+        """Raise `TemplateError`, at its place in a template, for another that is not there."""
+        if self._file(parent)[0] is None:
+            source, _ = self.source(name)
+            line = Excerpt.at(source, max(0, source.find(parent)), len(parent))
+            raise TemplateError(self.missing(parent), where=f"{name}:{line.line}", excerpt=line)
 
     def _file(self, name: str) -> tuple[TemplateFile | None, bool]:
         original = name.removeprefix(SHIPPED)
@@ -251,6 +271,7 @@ class Templates:
                     break
             else:
                 hint = suggest_format(format, self.formats(layout))
+                hint = hint or "; it needs a page such as layout.md.j2, or a base in layout.yaml"
                 message = f'the layout "{layout}" has no format {quote(format)}{hint}'
                 raise OptionError(message, option="format")
         return self._layouts[key]
@@ -320,8 +341,7 @@ class Templates:
         try:
             return self._environment.get_template(name)
         except jinja2.TemplateNotFound as error:
-            hint = suggest_name(str(error.name), self._names)
-            raise TemplateError(f'there is no template "{error.name}"{hint}') from None
+            raise TemplateError(self.missing(str(error.name))) from None
         except jinja2.TemplateSyntaxError as error:
             from .failures import locate_mistake
 
@@ -356,6 +376,8 @@ class Templates:
             else:
                 self.compile(name)
                 own = self._environment.facts(name)
+            for other in own.parents:
+                self._check_parent(name, other)
             parents = {n: self.facts(n, (*seen, name)) for n in dict.fromkeys(own.parents)}
             names = own.names.union(*(parent.names for parent in parents.values()))
             lines, switched = own.lines, list[tuple[str, frozenset[LineParts]]]()
@@ -418,7 +440,6 @@ def _read(source: TemplateSource) -> Mapping[str, TemplateFile]:
 
 
 def _is_prompt_part(name: str) -> bool:
-    """Tell whether a name is `prompt/SET/PART.EXT.j2`."""
     return name.startswith(f"{PROMPTS_FOLDER}/") and name.count("/") == 2
 
 

@@ -135,30 +135,41 @@ def truncate(text: str, length: int = 255, end: str = "…") -> str:
 
 
 def percent(value: object) -> str:
-    """Return a share such as 0.855 as `86%`; halves of the decimal value go to the even number."""
-    return f"{_decimal(value).scaleb(2, _EXACT).quantize(Decimal(1), context=_EXACT)}%"
+    """Return a share such as 0.855 as `86%`; halves of the decimal value go to the even number.
+
+    What is no number stays as it is: `0%` would be a lie.
+    """
+    number = _decimal(value)
+    if number is None:
+        return to_text(value)
+    return f"{number.scaleb(2, _EXACT).quantize(Decimal(1), context=_EXACT)}%"
 
 
 def decimals(value: object, places: int = 2) -> str:
     """Return a number with `places` decimals; halves of the decimal value go to the even digit."""
     if not (isinstance(places, int) and 0 <= places <= MAX_DECIMALS):
         raise ValueError(f"the places of a number are 0 to {MAX_DECIMALS}")
-    return str(_decimal(value).quantize(Decimal(1).scaleb(-places), context=_EXACT))
+    number = _decimal(value)
+    if number is None:
+        return to_text(value)
+    return str(number.quantize(Decimal(1).scaleb(-places), context=_EXACT))
 
 
-def round_number(value: object, places: int = 0) -> float | int:
+def round_number(value: object, places: int = 0) -> object:
     """Return a number rounded as `decimals` does; a whole one where no places are asked for."""
+    if _decimal(value) is None:
+        return value
     text = decimals(value, max(0, places))
     return float(text) if places > 0 else int(text)
 
 
-def _decimal(value: object) -> Decimal:
+def _decimal(value: object) -> Decimal | None:
     # By its shortest text: 0.855 is meant, not the binary 0.85499999999999998.
     text = repr(value) if isinstance(value, int | float) else to_text(value)
     try:
         number = Decimal(text)
     except ArithmeticError:
-        return Decimal(0)
+        return None
     if not number.is_finite() or number.adjusted() >= 400:  # "1e999999" would print a megabyte
         return Decimal(0)
     return number

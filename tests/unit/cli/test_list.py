@@ -210,6 +210,18 @@ def test_show_prints_the_file_and_says_where_it_is(name: str, file: str) -> None
     assert json.loads(run("show", name, "--json").out)["text"] == ran.out
 
 
+def test_show_of_a_layout_says_that_a_profile_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("init", str(tmp_path / "own")).code == 0
+    monkeypatch.chdir(tmp_path / "own")
+    said = run("show", "mine").err
+    assert said.endswith("layout.yaml; the profile of this name: promptforge show mine.yaml\n")
+    assert run("show", "mine.yaml").out.startswith("# yaml-language-server: $schema=schema.json")
+    told = run("check", "tests").err
+    assert "or profiles; mine.yaml holds cases, which `promptforge test` takes" in told
+
+
 def test_schema_is_that_of_the_profiles_folder() -> None:
     ran = run("schema")
     assert (ran.code, ran.err) == (0, "")

@@ -329,6 +329,7 @@ def test_a_bad_file_below_is_named_as_itself(tmp_path: Path) -> None:
     ("name", "hint"),
     [
         ("cluade", '; did you mean "claude"?'),
+        ("Claude", '; did you mean "claude"?'),
         ("claud-opus-5-5", '; did you mean "claude-opus-5"?'),
         ("claude-3-haiku-20240307", '; "claude" is the nearest, for other models of its family'),
         ("azure/gpt-4", '; "gpt" is the nearest, for other models of its family'),

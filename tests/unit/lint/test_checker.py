@@ -118,6 +118,7 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "templates/mine2/tikcet.md.j2": ("PF821", ITEM),
     "templates/mine/layout.txt.j2": ("PF822", "x"),
+    "templates/none/layout.yaml": ("PF822", "description: x"),
     "templates/mine/layout.yml": ("PF824", "base: chunks"),
     "templates/chunks/item.md.jinja2": ("PF824", "x"),
     "templates/chunks/deep/item.md.j2": ("PF824", "x"),

@@ -38,6 +38,42 @@ def test_what_may_be_absent_may_be_asked_about() -> None:
     assert found() == []
 
 
+LOOP = "{% for t in item.metadata.tags %}"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"{{% set n = 0 %}}{LOOP}{{% set n = n + 1 %}}{{% endfor %}}{{{{ n }}}}", "PF850"),
+        (f"{{% set f = false %}}{LOOP}{{% set f = true %}}{{% endfor %}}{{{{ f }}}}", "PF850"),
+        (f"{{% set x = item.name %}}{LOOP}{{% set x = t %}}{{{{ x }}}}{{% endfor %}}", None),
+        (f"{LOOP}{{% set n = 1 %}}{{% set n = n + 1 %}}{{{{ n }}}}{{% endfor %}}", None),
+        ("{{ item.content | framed | upper }}", "PF851"),
+        ("{{ item.name | code | replace('a', 'b') }}", "PF851"),
+        ("{{ item.name | upper | code }} {{ item.content | framed | default('') }}", None),
+        ('{% if item.origin == "search" %}a{% endif %}', "PF852"),
+        ('{% if item.form in ["outline", "stubs"] %}a{% endif %}', "PF852"),
+        ('{% if item.kind == "manpage" %}a{% endif %}', "PF821"),
+        ('{% if item.origin == "similarity" and item.form != "stub" %}a{% endif %}', None),
+        (
+            '{% if item.metadata.form == "pdf" and item.kind in ["ours", "code"] %}a{% endif %}',
+            None,
+        ),
+    ],
+)
+def test_what_does_nothing_is_found(text: str, code: str | None) -> None:
+    write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": f"{ITEM}{text}\n"})
+    assert [line.rpartition(" ")[2] for line in found()] == ([code] if code else [])
+
+
+def test_a_kind_that_the_layout_names_is_not_misspelt() -> None:
+    text = ITEM + '{% if item.kind == "codes" %}a{% endif %}'
+    write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": text})
+    assert len(found()) == 1
+    write({"templates/mine/layout.yaml": "kinds: {codes: {title: Codes}}"})
+    assert found() == []
+
+
 @pytest.mark.slow
 def test_a_block_sees_what_the_template_above_gives_it() -> None:
     page = (

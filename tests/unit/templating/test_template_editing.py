@@ -171,7 +171,7 @@ def test_a_new_section_comes_from_a_metadata_key(folder: Path) -> None:
         "teams/layout.yaml": "group_by: author\ntitles: {Ada: By Ada}\nsections: [Ada]\n",
         "teams/layout.txt.j2": "{% for section in sections %}\n[{{ section.title }}"
         "] {{ section.items | length }}\n"
-        "{% endfor %}",
+        "{% for item in section.items %}\n{{ item.text }}\n{% endfor %}\n{% endfor %}",
         "teams/item.txt.j2": "Note: {{ item.content }}",
     }
     assert look(folder, files, "teams", "plain").splitlines()[0] == "[By Ada] 1"
