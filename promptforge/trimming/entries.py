@@ -53,9 +53,11 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     if language in TABLES:
         entries = read_rows(lines)
     elif language == "xml":
-        if len(text) > MAX_CHARS_OF_A_LINE * len(lines):  # elements stand on lines together
+        is_long = len(text) > MAX_CHARS_OF_A_LINE * len(lines)
+        entries = None if is_long else read_elements(text, lines)
+        if entries is None:  # elements stand on lines together
             lines = _BETWEEN_TAGS.split(text)
-        entries = read_elements(text, lines)
+            entries = read_elements(text, lines)
     elif language == "dockerfile":
         entries = read_instructions(lines)
     elif language in SECTIONS:

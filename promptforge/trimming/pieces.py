@@ -667,6 +667,7 @@ MAX_SENTENCE_CHARS = 600
 numbers, a script that has no such sign."""
 _LOOSE_ENDS = (
     late_pattern(rf"[.!?…{FULL_STOPS}][)\]\"'’”»]*+\s++"),
+    late_pattern(r"\}[\])}]*+(?:[,;]\s*+)?|;(?=[\w$])"),  # a record, a function on one line
     late_pattern(r"[,;:،؛၊፣][)\]\"'’”»]*+\s++|[，、；：]\s*+"),
     late_pattern(r"\s++"),
     late_pattern(r"[,;:)\]}>]"),
