@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 class LanguageTags:
     """Tell languages by the tags of a profile; remember results by path and kind."""
 
-    _PRINTED = frozenset({"console", "csv", "diff", "json", "log", "man", "traceback", "tsv"})
+    _PRINTED = frozenset(
+        {"console", "csv", "diff", "json", "listing", "log", "man", "traceback", "tsv"}
+    )
 
     def __init__(self, tags: Mapping[str, str]) -> None:
         """Take kinds (`man_page`), extensions (`.el`) and languages with the tags to print."""

@@ -48,7 +48,8 @@ TRIMMERS_BY_LANGUAGE = {
     "rst": "rst",
     "traceback": "failure",
     **dict.fromkeys(
-        ("csv", "dockerfile", "ini", "properties", "toml", "tsv", "xml", "yaml"), "entries"
+        ("csv", "dockerfile", "ini", "listing", "properties", "toml", "tsv", "xml", "yaml"),
+        "entries",
     ),
 }
 PROGRAM_KINDS = frozenset({"class", "code", "function", "interface", "method", "module", "type"})

@@ -41,6 +41,7 @@ SAME = {
     "json5": "json",
     "handlebars": "jinja",
     "org": "text",
+    "listing": "text",
 }
 
 
@@ -212,6 +213,7 @@ def judge(files: Sequence[File], table: str | None = None) -> None:
     ):
         for file in files:
             found = detection.detect_language(file.text) or "text"
+            found = SAME.get(found, found)
             count, right = count + 1, right + (found == file.language)
             wrong.update([f"{file.language} → {found}"] * (found != file.language))
     print(
