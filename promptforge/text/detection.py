@@ -44,8 +44,10 @@ MAX_CHARS_SEARCHED = 1 << 16
 """Characters at the end of a text that are searched for a failure."""
 _BLANKS = "\ufeff \t\r\n"
 _HTML_TAGS = """
-    html head body div p span table tr td ul ol li h1 h2 h3 h4 main article section nav header
-    footer form script style template meta link title a b i br img pre center details strong
+    html head body div p span table thead tbody tr td th ul ol li dl dt dd h1 h2 h3 h4 h5 h6 main
+    article aside section nav header footer form fieldset label input button select option textarea
+    script noscript style template meta link base title a b i u s em small sub sup br hr img picture
+    video audio canvas iframe figure figcaption blockquote pre code center details summary strong
 """
 _ROOT = late_pattern(
     r"(?:\s++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!(?i:doctype)\s[^>\[]*(?:\[(?s:.*?)\]\s*)?>)*+"
@@ -71,6 +73,8 @@ _SIGN_OF_DATA = late_pattern(r"[\d/_=:|()\[\]<>{}@#$%*+~\\─-╿]|(?<=\S)[ \t]{
 _LETTERS = late_pattern(r"[^\W\d_]{2}")
 _HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
 """A heading of Markdown: a comment of YAML stands above its key."""
+_COMMENT = late_pattern(r"^[ \t]*#{1,6} \S.*\n(?=[^\n])", re.MULTILINE)
+"""A comment, or a heading without a blank line below it."""
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
@@ -152,7 +156,7 @@ def _table_of(text: str) -> str | None:
     if first and first.lastgroup == "log":  # its times may have a comma
         return None
     for delimiter, name in (("\t", "tsv"), (",", "csv"), (";", "csv")):
-        if delimiter not in rows[0] or rows[0].endswith(delimiter):
+        if delimiter not in rows[0].strip(delimiter) or rows[0].endswith(delimiter):
             continue
         try:
             widths = [len(row) for row in csv.reader(rows, delimiter=delimiter) if row]
@@ -229,6 +233,11 @@ def _language_of_lines(text: str) -> str | None:
     is_printed = not is_said and language in (None, "code", "pem", "text")
     if is_printed and (found["call"] > LOG_SHARE * len(lines) or _may_be_printed(text, {*short})):
         return "log"
+    comments, headings = len(_COMMENT.findall(sample)), len(_HEADING.findall(sample))
+    if comments > headings:
+        found["markdown"] -= comments
+    if found["point"] > LOG_SHARE * len(lines):
+        found["markdown"] += found["point"]
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
     is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))
