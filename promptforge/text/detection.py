@@ -75,6 +75,7 @@ _HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
 """A heading of Markdown: a comment of YAML stands above its key."""
 _COMMENT = late_pattern(r"^[ \t]*#{1,6} \S.*\n(?=[^\n])", re.MULTILINE)
 """A comment, or a heading without a blank line below it."""
+_POINT = late_pattern(r"^[ \t]*[-*+] +\S", re.MULTILINE)
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
@@ -215,17 +216,19 @@ def _language_of_lines(text: str) -> str | None:
     first = lines[0] if lines else ""
     opening = groups.get(heads[0]) if 0 < len(first) <= MAX_LINE_CHARS else None
     printed = _kind_printed(found, opening, len(lines), len(outer))
-    if printed:
+    if printed not in (None, "listing"):
         return printed
     ended = [line for line in lines if line[:MAX_LINE_CHARS].rstrip()[-1:] in ".!?:"]
     sentences = sum(_SENTENCE.match(line[:MAX_LINE_CHARS]) is not None for line in ended)
     is_said = sentences > MAX_SENTENCES * len(lines)
     language = language_of_script(text) or (None if is_said else _language_of_tokens(sample))
     is_program = is_code(language) and language != "code"
-    if is_program and not _count_failures(text[-SAMPLE_CHARS:]):
+    if is_program and not printed and not _count_failures(text[-SAMPLE_CHARS:]):
         return language
     if _count_failures(text) > (sentences if is_said else 0):
         return "log"
+    if printed:
+        return printed
     outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
     settings = _settings_of(outer, len(lines) - len(outer), outside)
     if settings:
@@ -233,16 +236,9 @@ def _language_of_lines(text: str) -> str | None:
     is_printed = not is_said and language in (None, "code", "pem", "text")
     if is_printed and (found["call"] > LOG_SHARE * len(lines) or _may_be_printed(text, {*short})):
         return "log"
-    comments, headings = len(_COMMENT.findall(sample)), len(_HEADING.findall(sample))
-    if comments > headings:
-        found["markdown"] -= comments
-    if found["point"] > LOG_SHARE * len(lines):
-        found["markdown"] += found["point"]
-    found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
-    markup = max(_MARKUP, key=found.__getitem__)
-    is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))
+    markup = _markup_of(found, sample, len(lines), is_said)
     # A list of code is YAML by its tokens, but its lines are no keys.
-    if is_markup and (language in (None, "yaml") or (language, markup) == ("html", "rst")):
+    if markup and (language in (None, "yaml") or (language, markup) == ("html", "rst")):
         return markup
     found_by_tokens = _judge_by_tokens(language, text, sample)
     if language == "pem" or is_said or not _is_listing(found_by_tokens, sample, lines):
@@ -263,6 +259,21 @@ def _kind_printed(
     is_history = opening == "commit" and found["commit"] > LOG_SHARE * outer
     is_list = found["place"] > LOG_SHARE * lines and not found["rst"]
     return "listing" if is_history or is_list else None
+
+
+def _markup_of(found: Counter[str | None], sample: str, lines: int, is_said: bool) -> str | None:
+    """Return the markup that enough lines are of; comments are no headings."""
+    comments, headings = len(_COMMENT.findall(sample)), len(_HEADING.findall(sample))
+    if comments > headings:
+        found["markdown"] -= comments
+    points = len(_POINT.findall(sample))
+    if points > LOG_SHARE * lines:
+        found["markdown"] += points
+    found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
+    markup = max(_MARKUP, key=found.__getitem__)
+    return (
+        markup if found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * lines) else None
+    )
 
 
 def _judge_by_tokens(language: str | None, text: str, sample: str) -> str | None:

@@ -77,6 +77,13 @@ MAX_CHARS_REMEMBERED = 1 << 14
 """The pieces of a text up to this length are remembered."""
 SHARE_OF_STOP_WORDS = 0.2
 """Share of stop words above which a text is prose: 0.21 to 0.5 of 95 % of 1,600 passages."""
+MAX_CHARS_PARSED = 1 << 15
+_MAY_BE_PYTHON = (None, "c", "code", "cpp", "csv", "listing", "markdown", "rst", "toml", "yaml")
+"""What a module of imports, constants and docstrings looks like."""
+_PYTHON_LINE = late_pattern(
+    r"^(?:(?:async )?def \w+\(|class \w+[(:]|from [\w.]+ import |import [\w.]+(?: as \w+)?\s*$)",
+    re.MULTILINE,
+)
 MAX_PLUGIN_TEXTS = 1_000
 MAX_TEXTS_DETECTED = 4_096
 """Texts with their languages by content that are remembered: each is asked for several times."""
@@ -258,7 +265,18 @@ def _is_prose(text: str) -> bool:
     return sum(map(STOP_WORDS.__contains__, words)) > SHARE_OF_STOP_WORDS * len(words)
 
 
-_detect_once = lru_cache(maxsize=MAX_TEXTS_DETECTED)(detect_language)
+def _detect(text: str) -> str | None:
+    """Return the language of a text; that of short Python is told by Python itself."""
+    found = detect_language(text)
+    is_short = found in _MAY_BE_PYTHON and len(text) <= MAX_CHARS_PARSED
+    if not is_short or _PYTHON_LINE.search(text) is None:
+        return found
+    from .python import parse_python
+
+    return "python" if parse_python(text) else found
+
+
+_detect_once = lru_cache(maxsize=MAX_TEXTS_DETECTED)(_detect)
 
 
 def is_cut_within_data(text: str, chars: int) -> bool:

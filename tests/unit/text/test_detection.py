@@ -195,3 +195,17 @@ def test_a_letter_that_only_a_later_python_knows_counts_as_unknown() -> None:
     """U+1C8A is a letter since Unicode 16, the stand-in of `freeze` on no Python."""
     text = "Traceback (most recent call last):\n  a\u1c8a b: 1\n\nneedle\u1c8a = 1\n"
     assert detect_language(text) == detect_language(text.replace("\u1c8a", "\U0010fffd"))
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("listing", "# Logs\n*.log\nlogs/*.txt\n\n# Editors\n.idea/\n.vscode/settings.json\n*.sw[a-p]\n" * 3),
+        ("listing", "# Words of a kettle.\n#\nmsgid \"\"\nmsgstr \"\"\n\"Language: fr\\n\"\n\n" + "".join(f'#: src/a.py:{n}\nmsgid "lid {n}"\nmsgstr "couvercle {n}"\n\n' for n in range(9))),
+        ("markdown", "# Kettles\n\nThey boil.\n\n## Lids\n\nThey close.\n"),
+        ("markdown", "".join(f"- Ada the {n}th boils\n" for n in range(9))),
+        ("html", "<aside class='note'><p>A kettle</p></aside>\n"),
+    ],
+)  # fmt: skip
+def test_comments_are_no_headings(language: str, text: str) -> None:
+    assert detect_language(text) == language
