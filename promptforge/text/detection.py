@@ -150,7 +150,6 @@ def _is_json(text: str) -> bool:
 
 
 def _table_of(text: str) -> str | None:
-    """Return `csv` or `tsv` for rows of as many fields."""
     sample = text[: 2 * SAMPLE_CHARS]
     rows = sample.split("\n")[:-1][:60] or [sample]
     first = _line_pattern().match(rows[0].strip()[:MAX_LINE_CHARS])

@@ -388,7 +388,6 @@ _ENDS: dict[Unit, str] = {
 
 @cache
 def _unit_ends(unit: Unit, is_ascii: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compile the searches for the next and the last end of a unit."""
     pattern = _ENDS[unit]
     if unit == "character":  # in ASCII, as most texts are, nothing combines
         pattern = pattern.replace("MARKS", "" if is_ascii else _marks())

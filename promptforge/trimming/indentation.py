@@ -307,7 +307,6 @@ def _depth(line: str) -> int:
 
 
 def _next_depths(depths: Sequence[int]) -> list[int]:
-    """Return for each line the depth of the next one that is not blank."""
     found = [-1]
     for depth in reversed(depths[1:]):
         found.append(depth if depth >= 0 else found[-1])
@@ -418,7 +417,6 @@ def _end_of_header(
 
 
 def _end_of_python_header(lines: Sequence[str], read: _Lines, line: int) -> int:
-    """Return the last line of a statement of Python with the decorators before it."""
     at, last = line, read.joined.get(line, line)
     while lines[at].lstrip().startswith("@") and last + 1 < len(lines):
         at = last + 1

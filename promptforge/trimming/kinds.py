@@ -79,7 +79,7 @@ SHARE_OF_STOP_WORDS = 0.2
 """Share of stop words above which a text is prose: 0.21 to 0.5 of 95 % of 1,600 passages."""
 MAX_CHARS_PARSED = 1 << 15
 _MAY_BE_PYTHON = (None, "c", "code", "cpp", "csv", "listing", "markdown", "rst", "toml", "yaml")
-"""What a module of imports, constants and docstrings looks like."""
+"""Found for modules of imports, constants and docstrings alone."""
 _PYTHON_LINE = late_pattern(
     r"^(?:(?:async )?def \w+\(|class \w+[(:]|from [\w.]+ import |import [\w.]+(?: as \w+)?\s*$)",
     re.MULTILINE,

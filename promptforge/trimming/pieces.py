@@ -759,6 +759,5 @@ def _spans_of_signs(text: str) -> list[tuple[int, int]]:
 
 
 def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether a place lies within one of these stretches."""
     at = bisect_left(spans, (place, 0)) - 1
     return at >= 0 and spans[at][0] < place < spans[at][1]

@@ -94,8 +94,6 @@ _MAX_DECLARATORS = 4
 
 
 class _Span(NamedTuple):
-    """A block in a statement: the rows of its delimiters, and the nodes between them."""
-
     top: int
     bottom: int
     inner: Sequence[Node]
@@ -370,7 +368,6 @@ def _opening(node: Node, children: Sequence[Node]) -> tuple[int, Sequence[Node]]
 
 
 def _row_after(node: Node) -> int:
-    """Return the row after the last one of a node."""
     row, column = node.end_point
     # A node that takes the line end with it ends in column 0 of the next row.
     if column == 0 and row > node.start_point.row:
