@@ -74,7 +74,6 @@ _LETTERS = late_pattern(r"[^\W\d_]{2}")
 _HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
 """A heading of Markdown: a comment of YAML stands above its key."""
 _COMMENT = late_pattern(r"^[ \t]*#{1,6} \S.*\n(?=[^\n])", re.MULTILINE)
-"""A comment, or a heading without a blank line below it."""
 _POINT = late_pattern(r"^[ \t]*[-*+] +\S", re.MULTILINE)
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
@@ -212,8 +211,7 @@ def _language_of_lines(text: str) -> str | None:
     groups = {head: match.lastgroup for head, match in matches.items() if match}
     short = [head for head, line in zip(heads, lines, strict=True) if len(line) <= MAX_LINE_CHARS]
     found = Counter(map(groups.get, short))
-    first = lines[0] if lines else ""
-    opening = groups.get(heads[0]) if 0 < len(first) <= MAX_LINE_CHARS else None
+    opening = groups.get(heads[0]) if lines and len(lines[0]) <= MAX_LINE_CHARS else None
     printed = _kind_printed(found, opening, len(lines), len(outer))
     if printed not in (None, "listing"):
         return printed
@@ -248,7 +246,6 @@ def _language_of_lines(text: str) -> str | None:
 def _kind_printed(
     found: Counter[str | None], opening: str | None, lines: int, outer: int
 ) -> str | None:
-    """Return what programs print, by the kinds of lines and of the first one."""
     if found["log"] >= max(2, LOG_SHARE * outer):
         return "log"
     if found["traceback"] >= max(2, TRACE_SHARE * lines):
@@ -261,7 +258,6 @@ def _kind_printed(
 
 
 def _markup_of(found: Counter[str | None], sample: str, lines: int, is_said: bool) -> str | None:
-    """Return the markup that enough lines are of; comments are no headings."""
     comments, headings = len(_COMMENT.findall(sample)), len(_HEADING.findall(sample))
     if comments > headings:
         found["markdown"] -= comments
@@ -276,7 +272,6 @@ def _markup_of(found: Counter[str | None], sample: str, lines: int, is_said: boo
 
 
 def _judge_by_tokens(language: str | None, text: str, sample: str) -> str | None:
-    """Return the language that tokens tell of a text that has no lines of its own kind."""
     if language in (None, "yaml") and _FRONT_MATTER.match(text):
         return "markdown"
     is_list = language == "code" and not _CODE_SIGN.search(sample)
@@ -374,7 +369,6 @@ def _language_of_tokens(sample: str) -> str | None:
 
 
 def _settings_of(outer: Sequence[str], nested: int, found: Counter[str | None]) -> str | None:
-    """Return the language of keys with values, by counts of what lines without indent are."""
     least = max(1, REGULAR_SHARE * sum(line[0] not in "#;" for line in outer))
     values, keys = found["toml"] + found["key"], found["yaml"]
     if keys and nested + keys > 1 and keys + found["point"] >= least:

@@ -79,10 +79,8 @@ SHARE_OF_STOP_WORDS = 0.2
 """Share of stop words above which a text is prose: 0.21 to 0.5 of 95 % of 1,600 passages."""
 MAX_CHARS_PARSED = 1 << 15
 _MAY_BE_PYTHON = (None, "c", "code", "cpp", "csv", "listing", "markdown", "rst", "toml", "yaml")
-"""Found for modules of imports, constants and docstrings alone."""
 _PYTHON_LINE = late_pattern(
-    r"^(?:(?:async )?def \w+\(|class \w+[(:]|from [\w.]+ import |import [\w.]+(?: as \w+)?\s*$)",
-    re.MULTILINE,
+    r"(?m)^(?:async def|def|class|from|import) [\w.]+(?:[(:]| import | as |\s*$)"
 )
 MAX_PLUGIN_TEXTS = 1_000
 MAX_TEXTS_DETECTED = 4_096
@@ -260,7 +258,6 @@ def language_by_content(kind: str, text: str) -> str | None:
 
 
 def _is_prose(text: str) -> bool:
-    """Tell whether a text has as many words such as "the" and "of" as English has."""
     words = split_words(text[:MIN_CHARS_READ].lower())
     return sum(map(STOP_WORDS.__contains__, words)) > SHARE_OF_STOP_WORDS * len(words)
 
@@ -269,11 +266,11 @@ def _detect(text: str) -> str | None:
     """Return the language of a text; that of short Python is told by Python itself."""
     found = detect_language(text)
     is_short = found in _MAY_BE_PYTHON and len(text) <= MAX_CHARS_PARSED
-    if not is_short or _PYTHON_LINE.search(text) is None:
-        return found
-    from .python import parse_python
+    if is_short and _PYTHON_LINE.search(text):
+        from .python import parse_python
 
-    return "python" if parse_python(text) else found
+        return "python" if parse_python(text) else found
+    return found
 
 
 _detect_once = lru_cache(maxsize=MAX_TEXTS_DETECTED)(_detect)
