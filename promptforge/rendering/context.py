@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class LanguageTags:
     """Tell languages by the tags of a profile; remember results by path and kind."""
 
-    _PRINTED = frozenset({"console", "csv", "diff", "json", "log", "man", "traceback", "tsv"})
+    _PRINTED = ("console", "csv", "diff", "json", "listing", "log", "man", "traceback", "tsv")
 
     def __init__(self, tags: Mapping[str, str]) -> None:
         """Take kinds (`man_page`), extensions (`.el`) and languages with the tags to print."""
@@ -246,7 +246,6 @@ class ItemViews:
         return variants
 
     def _number(self, item: Item, variant: Variant) -> Variant:
-        """Return a variant with its lines numbered; a summary has no lines of the source."""
         first = first_line(item, variant.name)
         if first is None:
             return variant

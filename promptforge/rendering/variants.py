@@ -37,6 +37,7 @@ from ..trimming.pieces import (
     Structure,
     TrimmedText,
     TrimmedVariants,
+    divide_prose,
     speaks,
     without_long_runs,
 )
@@ -419,8 +420,14 @@ class Shortener:
             return self._page.numbered(index, pieces).variants(match)
         find = partial(self._pieces, index, whole, reach)
         found = asked.under_query(whole.text, find) if asked else find()
+        worths = None
+        if asked and match is not None:
+            # A program on one line has no structure, but what answers may stand far from its start.
+            sentences = found or divide_prose(whole.text, self._page.setting.trimmers.marks)
+            if isinstance(sentences, Pieces):
+                worths = asked.match_pieces(sentences)
+                found = found or (sentences if worths else None)
         if isinstance(found, Pieces):
-            worths = asked.match_pieces(found) if asked and match is not None else None
             return self._page.numbered(index, found).variants(worths)
         # What is not made of the text's own lines has no numbers.
         return None if self._page.options.number_lines else found

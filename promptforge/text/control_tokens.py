@@ -241,7 +241,6 @@ class TokenBreaker:
     def _stray_tokens(
         self, text: str, ends: Sequence[int], own: Sequence[bool], whole: Sequence[bool]
     ) -> Iterator[tuple[int, int]]:
-        """Yield start and end of the tokens that neither a template nor the caller wrote."""
         for start, end in self.controls.find(text):
             first, last = bisect_right(ends, start), bisect_right(ends, end - 1)
             if first == last:

@@ -37,12 +37,17 @@ sign of Markdown: each line of such notes answers for itself."""
 MIN_ALIKE, ALIKE_SHARE = 4, 0.5
 """Lines that are alike but for their numbers, and the share of such in what a program printed."""
 MIN_ROWS = 3
+MIN_LINES, CODE_SHARE, SIGN_SHARE = 8, 0.05, 0.15
+"""Lines of a listing, at least; the share of its lines that end as a line of a program does; and
+the share of digits and signs: 0.16 to 0.8 in what 50 programs printed, below 0.14 in prose."""
 MAX_CHARS_SEARCHED = 1 << 16
 """Characters at the end of a text that are searched for a failure."""
 _BLANKS = "\ufeff \t\r\n"
 _HTML_TAGS = """
-    html head body div p span table tr td ul ol li h1 h2 h3 h4 main article section nav header
-    footer form script style template meta link title a b i br img pre center details strong
+    html head body div p span table thead tbody tr td th ul ol li dl dt dd h1 h2 h3 h4 h5 h6 main
+    article aside section nav header footer form fieldset label input button select option textarea
+    script noscript style template meta link base title a b i u s em small sub sup br hr img picture
+    video audio canvas iframe figure figcaption blockquote pre code center details summary strong
 """
 _ROOT = late_pattern(
     r"(?:\s++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!(?i:doctype)\s[^>\[]*(?:\[(?s:.*?)\]\s*)?>)*+"
@@ -64,9 +69,12 @@ _FRONT_MATTER = late_pattern(r"(?>---\s*\n(?s:.*?)\n---\s*\n)(?!(?:#.*\s++)*+[\w
 """A page's settings; one of several documents of YAML has another one after it."""
 _CODE_SIGN = late_pattern(r"[=({;]")
 """A sign that a program of any length has; a list of paths or hashes may have none."""
+_SIGN_OF_DATA = late_pattern(r"[\d/_=:|()\[\]<>{}@#$%*+~\\─-╿]|(?<=\S)[ \t]{2,}|\.(?=\w)")
 _LETTERS = late_pattern(r"[^\W\d_]{2}")
 _HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
 """A heading of Markdown: a comment of YAML stands above its key."""
+_COMMENT = late_pattern(r"^[ \t]*#{1,6} \S.*\n(?=[^\n])", re.MULTILINE)
+_POINT = late_pattern(r"^[ \t]*[-*+] +\S", re.MULTILINE)
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
@@ -95,7 +103,8 @@ def detect_language(text: str) -> str | None:
     """Return the language that a text is written in, in the words of `language_of`; None for prose.
 
     A program is `code` where its tokens do not tell its language. No file's name tells `repr` (data
-    as Python prints them), `man` (a manual page as `man` prints it), `traceback`, `console`, `log`.
+    as Python prints them), `man` (a manual page as `man` prints it), `traceback`, `console`, `log`,
+    `listing` (other lines that a program printed).
 
     >>> detect_language('[{"id": 1}, {"id": 2}]'), detect_language("Two rows were found.")
     ('json', None)
@@ -140,14 +149,13 @@ def _is_json(text: str) -> bool:
 
 
 def _table_of(text: str) -> str | None:
-    """Return `csv` or `tsv` for rows of as many fields."""
     sample = text[: 2 * SAMPLE_CHARS]
     rows = sample.split("\n")[:-1][:60] or [sample]
     first = _line_pattern().match(rows[0].strip()[:MAX_LINE_CHARS])
     if first and first.lastgroup == "log":  # its times may have a comma
         return None
     for delimiter, name in (("\t", "tsv"), (",", "csv"), (";", "csv")):
-        if delimiter not in rows[0] or rows[0].endswith(delimiter):
+        if delimiter not in rows[0].strip(delimiter) or rows[0].endswith(delimiter):
             continue
         try:
             widths = [len(row) for row in csv.reader(rows, delimiter=delimiter) if row]
@@ -203,45 +211,82 @@ def _language_of_lines(text: str) -> str | None:
     groups = {head: match.lastgroup for head, match in matches.items() if match}
     short = [head for head, line in zip(heads, lines, strict=True) if len(line) <= MAX_LINE_CHARS]
     found = Counter(map(groups.get, short))
-    if found["log"] >= max(2, LOG_SHARE * len(outer)):
-        return "log"
-    if found["traceback"] >= max(2, TRACE_SHARE * len(lines)):
-        return "traceback"
-    if lines and len(lines[0]) <= MAX_LINE_CHARS and groups.get(heads[0]) == "console":
-        return "console"
+    opening = groups.get(heads[0]) if lines and len(lines[0]) <= MAX_LINE_CHARS else None
+    printed = _kind_printed(found, opening, len(lines), len(outer))
+    if printed not in (None, "listing"):
+        return printed
     ended = [line for line in lines if line[:MAX_LINE_CHARS].rstrip()[-1:] in ".!?:"]
     sentences = sum(_SENTENCE.match(line[:MAX_LINE_CHARS]) is not None for line in ended)
     is_said = sentences > MAX_SENTENCES * len(lines)
     language = language_of_script(text) or (None if is_said else _language_of_tokens(sample))
-    if is_code(language) and language != "code":
+    is_program = is_code(language) and language != "code"
+    if is_program and not printed and not _count_failures(text[-SAMPLE_CHARS:]):
         return language
     if _count_failures(text) > (sentences if is_said else 0):
         return "log"
+    if printed:
+        return printed
     outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
     settings = _settings_of(outer, len(lines) - len(outer), outside)
     if settings:
         return "markdown" if settings == "yaml" and _is_page(text, lines) else settings
-    if (
-        not is_said
-        and language in (None, "code", "pem", "text")
-        and _may_be_printed(text, {*short})
-    ):
+    is_printed = not is_said and language in (None, "code", "pem", "text")
+    if is_printed and (found["call"] > LOG_SHARE * len(lines) or _may_be_printed(text, {*short})):
         return "log"
+    markup = _markup_of(found, sample, len(lines), is_said)
+    # A list of code is YAML by its tokens, but its lines are no keys.
+    if markup and (language in (None, "yaml") or (language, markup) == ("html", "rst")):
+        return markup
+    found_by_tokens = _judge_by_tokens(language, text, sample)
+    if language == "pem" or is_said or not _is_listing(found_by_tokens, sample, lines):
+        return found_by_tokens
+    return "listing"
+
+
+def _kind_printed(
+    found: Counter[str | None], opening: str | None, lines: int, outer: int
+) -> str | None:
+    if found["log"] >= max(2, LOG_SHARE * outer):
+        return "log"
+    if found["traceback"] >= max(2, TRACE_SHARE * lines):
+        return "traceback"
+    if opening == "console":
+        return "console"
+    is_history = opening == "commit" and found["commit"] > LOG_SHARE * outer
+    is_list = found["place"] > LOG_SHARE * lines and not found["rst"]
+    return "listing" if is_history or is_list else None
+
+
+def _markup_of(found: Counter[str | None], sample: str, lines: int, is_said: bool) -> str | None:
+    comments, headings = len(_COMMENT.findall(sample)), len(_HEADING.findall(sample))
+    if comments > headings:
+        found["markdown"] -= comments
+    points = len(_POINT.findall(sample))
+    if points > LOG_SHARE * lines:
+        found["markdown"] += points
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
-    is_markup = found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * len(lines))
-    # A list of code is YAML by its tokens, but its lines are no keys.
-    if is_markup and (language in (None, "yaml") or (language, markup) == ("html", "rst")):
-        return markup
-    return _judge_by_tokens(language, text, sample)
+    return (
+        markup if found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * lines) else None
+    )
 
 
 def _judge_by_tokens(language: str | None, text: str, sample: str) -> str | None:
-    """Return the language that tokens tell of a text that has no lines of its own kind."""
     if language in (None, "yaml") and _FRONT_MATTER.match(text):
         return "markdown"
     is_list = language == "code" and not _CODE_SIGN.search(sample)
     return None if is_list or language in ("pem", "text") else language
+
+
+def _is_listing(language: str | None, sample: str, lines: Sequence[str]) -> bool:
+    """Tell whether a text without a language of its own is what a program printed in lines."""
+    if language not in (None, "code", "csv", "tsv") or len(lines) < MIN_LINES:
+        return False
+    ended = sum(line.rstrip()[-1] in "{};:(," for line in lines)
+    if language == "code" and ended > CODE_SHARE * len(lines):
+        return False
+    signs = len(_SIGN_OF_DATA.findall(sample))
+    return signs >= SIGN_SHARE * (len(sample) - sum(map(sample.count, " \n\t")))
 
 
 def _is_page(text: str, lines: Sequence[str]) -> bool:
@@ -324,7 +369,6 @@ def _language_of_tokens(sample: str) -> str | None:
 
 
 def _settings_of(outer: Sequence[str], nested: int, found: Counter[str | None]) -> str | None:
-    """Return the language of keys with values, by counts of what lines without indent are."""
     least = max(1, REGULAR_SHARE * sum(line[0] not in "#;" for line in outer))
     values, keys = found["toml"] + found["key"], found["yaml"]
     if keys and nested + keys > 1 and keys + found["point"] >= least:

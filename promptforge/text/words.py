@@ -388,7 +388,6 @@ _ENDS: dict[Unit, str] = {
 
 @cache
 def _unit_ends(unit: Unit, is_ascii: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compile the searches for the next and the last end of a unit."""
     pattern = _ENDS[unit]
     if unit == "character":  # in ASCII, as most texts are, nothing combines
         pattern = pattern.replace("MARKS", "" if is_ascii else _marks())
@@ -396,7 +395,6 @@ def _unit_ends(unit: Unit, is_ascii: bool) -> tuple[re.Pattern[str], re.Pattern[
 
 
 def _marks() -> str:
-    """Return the ranges of combining characters, as the inside of a character class."""
     # `re` has no \p{M}; the standard library knows the marks one by one.
     marks = (run for category, run in categories(0xE01F0) if category[0] == "M")
     return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in marks)

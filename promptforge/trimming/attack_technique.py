@@ -101,7 +101,6 @@ class _Technique:
             self._prose(line)
 
     def _entry(self, line: str, end: int) -> None:
-        """Add an entry of a list of tools or mitigations: name, description, line end."""
         index, stop = len(self._parts), len(line.rstrip())
         if end >= stop:
             self._parts.append(Piece(line, self._keep, self._heading))
@@ -112,7 +111,6 @@ class _Technique:
             self._parts.append(Piece(line[stop:], closes=index))
 
     def _prose(self, line: str, *, whole: bool = False) -> None:
-        """Add a paragraph by sentences, or all of it as one."""
         # A citation is one more sign behind the full stop before it: `end.(Citation: X) Next`.
         masked = _EXTRA.sub(lambda found: "»" * len(found[0]), line)
         end, first = 0, -1

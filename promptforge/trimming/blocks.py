@@ -191,7 +191,6 @@ class BlockReader:
         self._fresh, self._intro = True, -1
 
     def _sentences(self, text: str) -> list[str]:
-        """Return the parts of a paragraph that may go one by one."""
         return list(split_sentences(text))
 
     def _body(self, text: str) -> str:
@@ -228,11 +227,9 @@ class LineReader(BlockReader):
         self._nesting = 0
 
     def _read(self, start: int, stop: int) -> None:
-        """Add the blocks from a line to before another."""
         raise NotImplementedError
 
     def _read_within(self, head: int, start: int, stop: int) -> None:
-        """Add the blocks that a piece holds."""
         self._headings.append((_NESTED, head))
         self._nesting += 1
         self._read(start, stop)

@@ -168,7 +168,6 @@ def _close_holes(text: str, hole: str) -> str:
 
 @lru_cache
 def _lexer(language: str) -> Any:
-    """Return the lexer of a language, or None."""
     try:
         from pygments.lexers import get_lexer_by_name
     except ImportError:

@@ -1,7 +1,8 @@
 """Trimming of data in lines: deep and late entries go first, the names of things stay longest.
 
-That is YAML, XML, settings in sections (INI, TOML, Dockerfiles, properties) and tables (CSV). But
-for XML the lines alone tell what is under what, so templates and broken files are read too.
+That is YAML, XML, settings in sections (INI, TOML, Dockerfiles, properties), tables (CSV) and what
+programs print. But for XML the lines alone tell what is under what, so templates and broken files
+are read too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ..text.characters import freeze
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .entry_reader import DOCUMENT, HEADER, SECTION, DataEntry
+from .listing import read_lines
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, split_lines
 from .program import IN_STRING, code_gap, comment_line
 from .settings import SECTIONS, read_instructions, read_sections
@@ -24,6 +26,8 @@ _NAMING = frozenset(["apiVersion", "id", "key", "kind", "name", "title", "type",
 """Keys that name their mapping; the first under a head go with it."""
 MAX_LINES_OF_A_PIECE = 3
 """Lines of an entry up to which it is one piece: a mark would be as long as what it replaces."""
+MAX_LINES_OF_A_RECORD = 6
+"""The same of what a program prints: a commit, an address of a network."""
 MAX_LINES_OF_A_HEAD = 5
 """Lines of a document up to which its first scalars are its head."""
 MANY = 8
@@ -53,17 +57,22 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     if language in TABLES:
         entries = read_rows(lines)
     elif language == "xml":
-        if len(text) > MAX_CHARS_OF_A_LINE * len(lines):  # elements stand on lines together
+        is_long = len(text) > MAX_CHARS_OF_A_LINE * len(lines)
+        entries = None if is_long else read_elements(text, lines)
+        if entries is None:  # elements stand on lines together
             lines = _BETWEEN_TAGS.split(text)
-        entries = read_elements(text, lines)
+            entries = read_elements(text, lines)
     elif language == "dockerfile":
         entries = read_instructions(lines)
+    elif language == "listing":
+        entries = read_lines(text, lines)
     elif language in SECTIONS:
         entries = read_sections(text, lines, language)
     else:
         entries = read_yaml(lines)
         _name_documents(entries)
-    parts = _make_pieces(lines, entries or [])
+    most = MAX_LINES_OF_A_RECORD if language == "listing" else MAX_LINES_OF_A_PIECE
+    parts = _make_pieces(lines, entries or [], most)
     if len(parts) < 2:
         return None
     tag = language or "yaml"
@@ -108,9 +117,9 @@ def _name_documents(entries: list[DataEntry]) -> None:
 
 
 def _make_pieces(
-    lines: Sequence[str], entries: Sequence[DataEntry]
+    lines: Sequence[str], entries: Sequence[DataEntry], most: int
 ) -> list[tuple[Piece, DataEntry]]:
-    """Return the pieces, each with the entry that it begins with."""
+    """Return the pieces, each with the entry that it begins with; one of `most` lines is whole."""
     for number, entry in enumerate(entries):
         if entry.parent >= 0:
             beside = entries[entry.parent].children
@@ -130,7 +139,7 @@ def _make_pieces(
         rank.append((level, depth + 1))
         if number in piece_of:
             continue
-        held = list(_held_by_head(lines, entries, number))
+        held = list(_held_by_head(lines, entries, number, most))
         own = (number, *held)
         end = max([entry.end, *(entries[each].end for each in held)])
         piece_of |= dict.fromkeys(own, len(parts))
@@ -150,10 +159,11 @@ def _make_pieces(
     return parts
 
 
-def _held_by_head(lines: Sequence[str], entries: Sequence[DataEntry], number: int) -> Iterator[int]:
+def _held_by_head(
+    lines: Sequence[str], entries: Sequence[DataEntry], number: int, most: int
+) -> Iterator[int]:
     """Yield the entries that are one piece with the one above them, in the order of their lines."""
     entry = entries[number]
-    most = MAX_LINES_OF_A_PIECE
     if entry.children and entries[entry.children[-1]].closes == number:
         most += 2  # `<name>` and `</name>`
     few = lines[entry.first : min(entry.last, entry.first + 2 * most + 1)]

@@ -49,8 +49,6 @@ _OLD, _ENDING, _ASKED, _WRONG, _NEW = range(5)
 
 
 class _Entry(NamedTuple):
-    """An input and its output, as lines."""
-
     start: int
     output: int
     end: int

@@ -153,7 +153,6 @@ class _Page(BlockReader):
         return block.name != "title" and self._is_beside(block.start)
 
     def _add_or_join(self, text: str, keep: float, kind: str) -> None:
-        """Add a piece of a kind, or join it to the one before."""
         last = self._parts[-1] if self._parts else None
         if last and last.kind == kind and len(last.text) + len(text) <= MAX_LINKS_CHARS:
             self._parts[-1] = last._replace(text=last.text + text)
@@ -229,7 +228,6 @@ class _Page(BlockReader):
         return text[: end - self._block.start].rstrip()
 
     def _sentences(self, text: str) -> list[str]:
-        """Return the sentences, each with all of its inline elements."""
         if len(read_text(text)) <= MAX_PARAGRAPH_CHARS:
             return [text]
         found: list[str] = []
@@ -250,7 +248,6 @@ class _Page(BlockReader):
         return [*found, held] if held else found
 
     def _pre(self, block: HtmlBlock, keep: float, under: int) -> None:
-        """Add a preformatted text: its lines are pieces, if there are many."""
         lines = lines_outside_tags(self._text[block.start : block.end])
         while len(lines) > 1 and not lines[-1].strip():
             lines[-2:] = ["".join(lines[-2:])]

@@ -179,7 +179,6 @@ def _end_of(text: str, sign: str, place: int, endless: set[str]) -> int:
 
 
 def _end_of_element(text: str, name: str, place: int, endless: set[str]) -> int:
-    """Return the place after the end tag of an element, or -1."""
     for closing in (f"</{name}", f"</{name.upper()}"):
         found = _end_of(text, closing, place, endless)
         if found >= 0:
@@ -311,7 +310,6 @@ class _Splitter:
         return self._blocks
 
     def _end(self, place: int, name: str = "tags") -> None:
-        """End the block that is read, with the blanks after it; begin another."""
         stop = place
         if self._name != "tags" or name == "tags":
             found = _SPACE.match(self._text, place)
@@ -326,7 +324,6 @@ class _Splitter:
         self._speaks = self._speaks_beside_links = self._was_break = False
 
     def _add(self, tag: HtmlTag, end: int, name: str) -> int:
-        """Add a block of its own, which begins with a tag."""
         self._end(self._begin_of_line(tag.start))
         self._name = name
         self._end(end)
@@ -414,7 +411,6 @@ class _Splitter:
         return found.end() if found and found[1] else 0
 
     def _read_start_tag(self, tag: HtmlTag) -> None:
-        """Read the start tag of a block, or of what holds blocks."""
         if self._name == "dt" and self._goes_on(tag):
             self._open_own(tag)
             return
@@ -436,7 +432,6 @@ class _Splitter:
         return last.name == "dd" and not self._text[last.end : tag.start].strip()
 
     def _read_end_tag(self, tag: HtmlTag) -> None:
-        """Read the end tag of a block, of what holds blocks or of a cell."""
         name = tag.name[1:]
         self._before = []
         if self._name == "tags":

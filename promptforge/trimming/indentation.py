@@ -221,10 +221,12 @@ def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
         joined = _find_heredocs(lines)
     elif language in ("elixir", "python"):
         joined = _join_statements(lines, depths, brackets=language == "python")
+    is_like_c = language in BLOCK_COMMENTS
+    if is_like_c:
+        joined = _join_macros(lines)
     comments = _find_comments(lines, depths, _BLOCK_COMMENTS.get(language or ""))
     for line, last in joined.items() if language not in _SHELLS else ():
         depths[line + 1 : last + 1] = [-1] * (last - line)
-    is_like_c = language in BLOCK_COMMENTS
     if is_like_c:
         _indent_macros(lines, depths, comments)
     next_depth = -1
@@ -240,15 +242,14 @@ def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
 
 
 def _indent_macros(lines: Sequence[str], depths: list[int], comments: Collection[int]) -> None:
-    """Make macros of one line at the margin amid a body as deep as the body, in place."""
+    """Make macros at the margin amid a body as deep as the body, in place."""
     waiting: list[int] = []
-    before, opens, goes_on = -1, False, False
+    before, opens = -1, False
     for line, text in enumerate(lines):
-        continues, goes_on = goes_on, text.rstrip("\r\n").endswith("\\")
         depth = depths[line]
-        if depth < 0 or continues or line in comments or _DIRECTIVE.match(text):
+        if depth < 0 or line in comments or _DIRECTIVE.match(text):
             continue
-        if _MACRO.match(text) and not goes_on:
+        if _MACRO.match(text):
             waiting.append(line)
             continue
         for macro in waiting:
@@ -257,6 +258,21 @@ def _indent_macros(lines: Sequence[str], depths: list[int], comments: Collection
                 depths[macro] = max(depth, before)
         waiting = []
         before, opens = depth, text.rstrip().endswith("{")
+
+
+def _join_macros(lines: Sequence[str]) -> dict[int, int]:
+    """Return the first and last lines of macros: a mark below a backslash would be in them."""
+    found: dict[int, int] = {}
+    first = -1
+    for line, text in enumerate(lines):
+        goes_on = text.rstrip("\r\n").endswith("\\")
+        if first >= 0:
+            found[first] = line
+        elif goes_on and (_MACRO.match(text) or _DIRECTIVE.match(text)):
+            first = line
+        if not goes_on:
+            first = -1
+    return found
 
 
 def _find_comments(
@@ -291,7 +307,6 @@ def _depth(line: str) -> int:
 
 
 def _next_depths(depths: Sequence[int]) -> list[int]:
-    """Return for each line the depth of the next one that is not blank."""
     found = [-1]
     for depth in reversed(depths[1:]):
         found.append(depth if depth >= 0 else found[-1])
@@ -386,7 +401,10 @@ def _end_of_header(
         if depths[at] < depths[line]:
             return line
         left += text.count("(") - text.count(")")
-        if left > 0 and (declares or not text.endswith("{")):
+        # What a macro declares has its arguments below: `DEFUN (…)`, `  (int n)`, `{`.
+        below = lines[at + 1].lstrip(" \t") if at < last and depths[line] == 0 else ""
+        is_open = not text.endswith("{") and below.startswith("(")
+        if is_open or (left > 0 and (declares or not text.endswith("{"))):
             continue
         if text.endswith("{"):
             return at if left <= 0 else line
@@ -399,7 +417,6 @@ def _end_of_header(
 
 
 def _end_of_python_header(lines: Sequence[str], read: _Lines, line: int) -> int:
-    """Return the last line of a statement of Python with the decorators before it."""
     at, last = line, read.joined.get(line, line)
     while lines[at].lstrip().startswith("@") and last + 1 < len(lines):
         at = last + 1

@@ -187,8 +187,6 @@ def compact(text: str, *, marks: Marks, language: str | None = None) -> CompactT
 
 
 class _Read(NamedTuple):
-    """A JSON text, or lines of them."""
-
     pieces: Sequence[str]
     """The text, or its lines; none of an expression of Python."""
     values: list[Any]
@@ -223,16 +221,12 @@ def _read(text: str, language: str | None, tables: bool = True) -> _Read | None:
 
 
 class _Node(NamedTuple):
-    """A value within a text."""
-
     path: tuple[tuple[int, Any], ...]
     """The containers around it by `id`, the outermost first, each with the key or index in it."""
     value: Any
 
 
 class _JsonVariants(TrimmedVariants):
-    """The variants of a JSON text, or of its lines."""
-
     def __init__(self, read: _Read, most: Limits, marks: Marks) -> None:
         """Take a text that was read, and the limits that cut nothing of it."""
         self._lines, self._values, self._most, self._marks = read.is_lines, read.values, most, marks
@@ -313,14 +307,12 @@ class _JsonVariants(TrimmedVariants):
 
 
 def _matched(nodes: Iterator[tuple[_Node, str]], match: _Match) -> list[tuple[float, _Node, int]]:
-    """Return how well nodes answer that do, the best first, each with its size."""
     found = islice(_rated(nodes, match), MAX_NODES)
     matched = [(match, node, len(text)) for match, (node, text) in found if match > 0]
     return sorted(matched, key=lambda each: -each[0])
 
 
 def _best(matched: Sequence[tuple[float, _Node, int]]) -> list[_Node]:
-    """Return the nodes that answer not much worse than the first, none within another."""
     return _apart(node for match, node, _ in matched if match >= SHARE * matched[0][0])
 
 
@@ -367,7 +359,6 @@ def _nodes(
 
 
 def _words(values: Iterable[Any]) -> Iterator[str]:
-    """Yield the keys, texts and numbers in values."""
     for value in values:
         if isinstance(value, (dict, list)):
             yield from _words(value if isinstance(value, list) else _flat(value.items()))
@@ -376,7 +367,6 @@ def _words(values: Iterable[Any]) -> Iterator[str]:
 
 
 def _decode(text: str) -> tuple[list[str], list[Any]]:
-    """Return the JSON texts in `text`, all of it or its lines, and their values."""
     try:
         return [text], [_DECODER.decode(text)]
     except json.JSONDecodeError as error:
@@ -391,7 +381,6 @@ def _pairs(container: dict[Any, Any] | list[Any]) -> Iterable[tuple[Any, Any]]:
 
 
 def _scalars(values: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the container, the place there and the value of each text and number in values."""
     waiting: list[Any] = [values]
     while waiting:
         container = waiting.pop()
@@ -437,7 +426,6 @@ def _open_texts(values: list[Any], marks: Marks) -> None:
 
 
 def _put_in_tables(value: Any) -> Any:
-    """Return a value with a table for each array of like objects."""
     if isinstance(value, dict):
         return {key: _put_in_tables(inner) for key, inner in value.items()}
     if not isinstance(value, list):
@@ -568,8 +556,6 @@ _WORDS = {None: "null", True: "true", False: "false"}
 
 
 class _Writer:
-    """Writes values as JSON within limits, with `_MARK` where something is left out."""
-
     def __init__(
         self, limits: Limits, marks: Marks, wanted: Sequence[_Node] = (), most: Limits | None = None
     ) -> None:
@@ -686,7 +672,6 @@ class _Writer:
             yield mark + ","
 
     def _note(self, value: dict[str, Any], left: int) -> str:
-        """Return the member that says how many keys are left out."""
         # One that the object has already would hide its value.
         note = self._marks.gap
         while note in value:

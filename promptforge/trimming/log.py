@@ -170,7 +170,6 @@ def _make_record(lines: Sequence[str], start: int, end: int) -> _Record:
 def _make_pieces(
     lines: Sequence[str], record: _Record, keep: float, number: int
 ) -> Iterator[Piece]:
-    """Yield the pieces of a record; the first of them is piece `number` of the text."""
     middle, last = record.start + LINES_OF_A_HEAD, record.end - LINES_OF_AN_END
     if last - middle < LINES_OF_AN_END:
         yield Piece("".join(lines[record.start : record.end]), keep)

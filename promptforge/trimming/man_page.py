@@ -76,7 +76,6 @@ def _label(piece: Piece) -> str:
 
 
 def _indent(line: str) -> int | None:
-    """Return the indent of a line in columns, None if it is blank."""
     bare = line.lstrip()
     if not bare:
         return None
@@ -137,7 +136,6 @@ class _Page:
         yield start, len(self._lines)
 
     def _section(self, name: str, number: int) -> None:
-        """Note the kind of a section by its name."""
         upper = name.upper()
         self._opening = upper == "DESCRIPTION"
         self._left = 0

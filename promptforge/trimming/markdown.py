@@ -161,7 +161,6 @@ class _Blocks(LineReader):
         self._fresh, self._intro = False, -1
 
     def _block(self, token: Any, start: int, end: int, kind: str) -> None:
-        """Add a block that is no list and no heading."""
         text, keep, under = self._slice(start, end), self._keep(), self._under()
         self._fresh, self._intro = False, -1
         stop = end

@@ -67,18 +67,15 @@ class _Blocks(LineReader):
         raise NotImplementedError
 
     def _level(self, number: int) -> int | None:
-        """Return the level of the heading in a line; None if it is none."""
         raise NotImplementedError
 
     def _is_lead(self, number: int) -> bool:
-        """Tell whether a line belongs to the block below it."""
         raise NotImplementedError
 
     def _goes_with_heading(self, number: int) -> bool:
         return self._is_lead(number)
 
     def _begins_block(self, number: int) -> bool:
-        """Tell whether a line begins a block without a blank line before it."""
         return number in self._ends or self._level(number) is not None
 
     def _inside(self, number: int) -> str:

@@ -55,7 +55,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         else:
             parts.append(Piece(lines[number], _ABOVE, file))
             number += 1
-    return Pieces(parts, line_gap, marks, under_query=UnderQuery(_CHANGED)) if found else None
+    return Pieces(parts, line_gap, marks, under_query=UnderQuery(_CHANGED, True)) if found else None
 
 
 def _begins_file(lines: Sequence[str], number: int) -> bool:

@@ -667,6 +667,7 @@ MAX_SENTENCE_CHARS = 600
 numbers, a script that has no such sign."""
 _LOOSE_ENDS = (
     late_pattern(rf"[.!?…{FULL_STOPS}][)\]\"'’”»]*+\s++"),
+    late_pattern(r"\}[\])}]*+(?:[,;]\s*+)?|;(?=[\w$])"),  # a record, a function on one line
     late_pattern(r"[,;:،؛၊፣][)\]\"'’”»]*+\s++|[，、；：]\s*+"),
     late_pattern(r"\s++"),
     late_pattern(r"[,;:)\]}>]"),
@@ -758,6 +759,5 @@ def _spans_of_signs(text: str) -> list[tuple[int, int]]:
 
 
 def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether a place lies within one of these stretches."""
     at = bisect_left(spans, (place, 0)) - 1
     return at >= 0 and spans[at][0] < place < spans[at][1]

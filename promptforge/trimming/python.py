@@ -73,8 +73,6 @@ def parse_python(text: str) -> ast.Module | None:
 
 
 class _Clause(NamedTuple):
-    """A body of a compound statement."""
-
     needed: bool
     """True if the statement is none without it, as a `try` without its first `except`."""
     body: Sequence[ast.stmt]
@@ -226,7 +224,6 @@ def _rank(unit: Unit) -> int:
 
 
 def _clauses(statement: ast.stmt) -> list[_Clause]:
-    """Return the bodies of a compound statement, none of any other."""
     match statement:
         case ast.If():
             found = [_Clause(True, statement.body)]

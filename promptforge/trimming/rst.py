@@ -161,7 +161,6 @@ class _Blocks(LineReader):
             self._lead = None
 
     def _skip_deeper(self, number: int, stop: int, depth: int) -> int:
-        """Return the line after the blank ones and those that are deeper."""
         while number < stop and ((found := self._depths[number]) is None or found > depth):
             number += 1
         return number
@@ -249,7 +248,6 @@ class _Blocks(LineReader):
         return self._end_of_block(body, end)
 
     def _nested(self, head: int, start: int, end: int) -> None:
-        """Add what a piece holds besides itself."""
         if self._nesting >= MAX_NESTING:
             self._add(self._slice(start, end), self._parts[head].keep, head)
             return

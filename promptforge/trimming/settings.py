@@ -112,8 +112,6 @@ def _link_arrays(
 
 
 def _end_of_toml(reader: EntryReader, text: str, ends: Sequence[int], number: int) -> int:
-    """Return the line after a key of TOML and its value."""
-
     def find() -> int | None:
         left = 0
         for token in _TOML_TOKEN.finditer(text, ends[number - 1] if number else 0):
@@ -142,7 +140,6 @@ def _end_of_instruction(reader: EntryReader, lines: Sequence[str], number: int, 
 
 
 def _end_of_text(lines: Sequence[str], start: int, word: str) -> int | None:
-    """Return the line after the here-document that a word ends."""
     reach = range(start, min(start + MAX_LINES_OF_A_VALUE, len(lines)))
     return next((number + 1 for number in reach if lines[number].strip() == word), None)
 
@@ -150,7 +147,6 @@ def _end_of_text(lines: Sequence[str], start: int, word: str) -> int | None:
 def _end_of_setting(
     reader: EntryReader, lines: Sequence[str], number: int, value: str, section: re.Pattern[str]
 ) -> int:
-    """Return the line after a key and its value, which may have several lines."""
     line, last = lines[number], len(lines)
     depth = len(line) - len(line.lstrip(" \t"))
     if value.lstrip()[:1] in ("[", "{"):

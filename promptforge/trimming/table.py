@@ -32,7 +32,6 @@ def read_rows(lines: Sequence[str]) -> list[DataEntry]:
 
 
 def _end_of_row(lines: Sequence[str], start: int, opening: re.Pattern[str]) -> int | None:
-    """Return the line after a row of a table; None if a field in quotes has no end."""
     is_quoted = False
     for number in range(start, min(start + MAX_LINES_OF_A_VALUE, len(lines))):
         place = 0

@@ -72,7 +72,6 @@ def _parts(lines: Sequence[str], traces: Sequence[_Trace]) -> list[Piece]:
 
 
 def _frames(lines: Sequence[str], trace: _Trace) -> Iterator[tuple[int, int, float, str]]:
-    """Yield each frame of a trace: its lines, `keep` and kind."""
     seen: set[str] = set()
     own = 0
     for distance, (start, end) in enumerate(trace.frames):
@@ -123,7 +122,6 @@ _MORE = late_pattern(
 
 
 def _count_frames(text: str) -> int:
-    """Return the frames that a piece stands for."""
     below = _MORE.search(text)
     if below is None:
         return 1
@@ -147,7 +145,6 @@ def package_of(frame: str) -> str | None:
 
 
 def _skip(lines: Sequence[str], line: int, goes_on: Callable[[str], object]) -> int:
-    """Return the first line from `line` on that does not go on."""
     while line < len(lines) and goes_on(lines[line]):
         line += 1
     return line
@@ -195,7 +192,6 @@ def _end_of_frame(lines: Sequence[str], start: int) -> int:
 
 
 def _end_of_message(lines: Sequence[str], start: int) -> int:
-    """Return the line after the message of a Python exception."""
     for line in range(start, len(lines)):
         if not lines[line].strip(" |\r\n") or _PY_TRACE.match(lines[line]):
             return line

@@ -22,6 +22,8 @@ _NO_TAGS = {
 """The beginnings of comments and the like, and all up to the end of each."""
 _ENTITY = late_pattern(r"&(?!(?:amp|apos|gt|lt|quot);)[\w:][\w:.-]*+;")
 """A reference to what only the text's own `<!DOCTYPE` tells."""
+_KEY = late_pattern(r"\s*<key>[^<]*+</key>\s*\Z")
+"""A key of a property list: its value is the next element."""
 _TAG_NAME = late_pattern(r"\s*<([\w:.-]++)")
 
 
@@ -51,8 +53,9 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
         number += 1
         if (opened and closed) or closed > 1 or closed > len(around):
             return None
-        if lines[start].isspace() and number - start == 1:
-            start = number  # it goes with the element before
+        if number - start == 1 and (lines[start].isspace() or _KEY.match(lines[start])):
+            # Blanks go with the element before, a key with the one after.
+            start = number
             continue
         kind = HEADER if declares or (opened and not around) else ""
         column = len(around) - closed + 0.5 * bool(closed)

@@ -171,7 +171,6 @@ def _depth_of_text(lines: Sequence[str], number: int) -> int:
 
 
 def _end_of_quoted(lines: Sequence[str], start: int, value: str) -> int:
-    """Return the line after the quoted text that a value begins; `start` if it ends there."""
     quote = value.lstrip(" \t")[:1]
     if quote not in ('"', "'") or _QUOTED.match(value):
         return start

@@ -21,6 +21,7 @@ import numpy as np
 from promptforge import text as tables
 from promptforge.text import detection, table_text
 from promptforge.text.languages import language_of_text
+from promptforge.trimming.kinds import language_by_content
 
 TABLE = Path(tables.__file__).with_name("tokens.txt")
 MAX_FILES, MIN_FILES = 60, 20
@@ -41,6 +42,7 @@ SAME = {
     "json5": "json",
     "handlebars": "jinja",
     "org": "text",
+    "listing": "text",
 }
 
 
@@ -211,7 +213,8 @@ def judge(files: Sequence[File], table: str | None = None) -> None:
         lambda name: table if table and name == "tokens" else table_text(name),
     ):
         for file in files:
-            found = detection.detect_language(file.text) or "text"
+            found = language_by_content("", file.text) or "text"
+            found = SAME.get(found, found)
             count, right = count + 1, right + (found == file.language)
             wrong.update([f"{file.language} → {found}"] * (found != file.language))
     print(

@@ -178,7 +178,7 @@ LOADED_WHEN_ASKED = {
     "rendering/variants.py": {"trimming.declarations"},
     "tokenizers/registry.py": {"tokenizers.tokenizer_files"},
     "trimming/json.py": {"trimming.kinds"},
-    "trimming/kinds.py": {"trimming.pieces"},
+    "trimming/kinds.py": {"trimming.pieces", "trimming.python"},
 }
 """Module → what it imports late: a plain rendering does without it."""
 

@@ -230,3 +230,20 @@ def test_the_least_of_a_named_technique_is_a_sentence_without_its_lists(format_n
         for words in (f"T100{number}", f"Technique {number}", f"take {number} of them", "Impact"):
             assert words in shown.text, shown.text
     assert shown.text.count("Mitigation 19") < 2
+
+
+def test_a_program_on_one_line_shows_what_answers_whole() -> None:
+    names = [f"step{n}" if n != 70 else "retryDelay" for n in range(140)]
+    body = "".join(
+        f"function {name}(e,n){{var r=e.id||{n};return n(r)}}" for n, name in enumerate(names)
+    )
+    text = f"!function(e,t){{{body}}}(window,document);"
+    shown = pf.render([pf.Item(content=text)], max_tokens=150, query="what does retryDelay return")
+    assert "}function retryDelay(e,n){var r=e.id||70;return n(r)}" in shown.text
+
+
+def test_a_record_on_a_line_below_its_head_stays_whole() -> None:
+    records = [{"id": n, "who": "Ada" if n == 60 else "Bo", "sum": 7_000 + n} for n in range(90)]
+    text = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{json.dumps(records)}"
+    shown = pf.render([pf.Item(content=text)], max_tokens=150, query="which sum has Ada")
+    assert '{"id": 60, "who": "Ada", "sum": 7060}' in shown.text

@@ -78,7 +78,7 @@ TEXTS = [
     (None, "A kettle boils water. It whistles, and then it is off."),
     (None, "Kettles: a history in three parts, with pictures of the best ones."),
     (None, "{braces} open this sentence (and brackets close it)"),
-    (None, "src/a.py:12:    x = 1 and more words\nsrc/b.py:3:    another of these lines"),
+    ("listing", "src/a.py:12:    x = 1 and more words\nsrc/b.py:3:    another of these lines"),
     (None, "<unk> is a sign of unknown words."),
     (
         None,
@@ -170,10 +170,42 @@ def test_a_table_of_numbers_is_no_message_that_repeats() -> None:
 
 def test_a_list_of_paths_is_no_program() -> None:
     text = "*.o\n*.a\n*.lo\n*.so.*\ntags\n\njq\n!tests/modules/lib/\n/build/\n*~\n.*.sw[a-p]\n*.gcda\n*.gcno\n"
-    assert detect_language(text * 3) is None
+    assert detect_language(text * 3) == "listing"
+
+
+@pytest.mark.parametrize(
+    ("language", "lines"),
+    [
+        ("listing", ["total 9", *(f"-rw-r--r-- 1 ada ada {n}77 Feb {n} kettle_{n}" for n in range(9))]),
+        ("listing", [f"├── pool{n}\n│   └── lid_{n}.py" for n in range(9)]),
+        ("listing", [f"src/pool{n}.go\n12-\tlid := take({n})\n13:\tif lid == nil {{\n" for n in range(9)]),
+        ("listing", [f"   {n + 90} | let lid = pool.take({n});" for n in range(20)]),
+        ("log", [f'openat(AT_FDCWD, "/lib/a{n}.so", O_RDONLY) = {n}\nclose({n}) = 0' for n in range(9)]),
+        ("log", [f"[ {n}20.118812] usb 1-1: kettle {n}" for n in range(9)]),
+        ("log", [f"[01/03/2026, 10:0{n}:11] Ada: kettle, lid" for n in range(9)]),
+        ("log", [*(f"warning: unused variable: `k{n}`\n --> src/a.rs:{n}:9\n  |\n{n} |  let k{n} = take();\n" for n in range(9)), "error: could not compile `kettle`"]),
+        ("fortran", ["program a", *(f"  x({n}) = {n}" for n in range(9)), "  print *, x", "end program a"]),
+    ],
+)  # fmt: skip
+def test_what_programs_print(language: str, lines: list[str]) -> None:
+    assert detect_language("\n".join(lines) + "\n") == language
 
 
 def test_a_letter_that_only_a_later_python_knows_counts_as_unknown() -> None:
     """U+1C8A is a letter since Unicode 16, the stand-in of `freeze` on no Python."""
     text = "Traceback (most recent call last):\n  a\u1c8a b: 1\n\nneedle\u1c8a = 1\n"
     assert detect_language(text) == detect_language(text.replace("\u1c8a", "\U0010fffd"))
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("listing", "# Logs\n*.log\nlogs/*.txt\n\n# Editors\n.idea/\n.vscode/settings.json\n*.sw[a-p]\n" * 3),
+        ("listing", "# Words of a kettle.\n#\nmsgid \"\"\nmsgstr \"\"\n\"Language: fr\\n\"\n\n" + "".join(f'#: src/a.py:{n}\nmsgid "lid {n}"\nmsgstr "couvercle {n}"\n\n' for n in range(9))),
+        ("markdown", "# Kettles\n\nThey boil.\n\n## Lids\n\nThey close.\n"),
+        ("markdown", "".join(f"- Ada the {n}th boils\n" for n in range(9))),
+        ("html", "<aside class='note'><p>A kettle</p></aside>\n"),
+    ],
+)  # fmt: skip
+def test_comments_are_no_headings(language: str, text: str) -> None:
+    assert detect_language(text) == language

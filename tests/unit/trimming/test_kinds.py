@@ -110,3 +110,15 @@ def test_a_program_that_begins_with_no_literal_keeps_its_beginning() -> None:
 def test_a_giant_literal_is_known_in_any_language(head: str) -> None:
     quote = "" if head.endswith("`") else '"'
     assert is_cut_within_data(f"import x\n\n{head}{quote}{'abc ' * 200}", 200)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", '"""# Kettles\n\nA `pool` of them.\n"""\n\nfrom .pool import Pool\n\n__all__ = ["Pool"]\n'),
+        ("python", "# Copyright\n#\n# - one\n# - two\n\nimport kettle\n"),
+        (None, "Say this:\nimport kettle\nand it boils.\n"),
+    ],
+)  # fmt: skip
+def test_short_python_is_told_by_python(language: str | None, text: str) -> None:
+    assert language_by_content("", text) == language

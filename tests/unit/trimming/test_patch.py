@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shipped_words import marks
 
+import promptforge as pf
 from promptforge.trimming import patch
 from promptforge.trimming.pieces import Pieces
 
@@ -125,3 +126,14 @@ def test_every_line_of_a_diff_of_the_standard_library_is_in_its_hunk(
 def test_any_text_is_divided_into_itself(text: str) -> None:
     pieces = patch.divide(f"@@ -1 +1 @@\n{text}", marks=marks("[cut]"))
     assert pieces and "".join(part.text for part in pieces.parts) == f"@@ -1 +1 @@\n{text}"
+
+
+def test_a_query_finds_its_hunk_behind_more_changes_than_have_room() -> None:
+    hunks = "".join(
+        f"--- a/f{n}\n+++ b/f{n}\n@@ -1,2 +1,2 @@\n stay\n-fill(pool, {n})\n+fill(pool, lid, {n})\n"
+        for n in range(30)
+    )
+    text = hunks.replace("fill(pool, lid, 21)", "sleep(attempt, 21)")
+    item = pf.Item(content=text, language="diff")
+    shown = pf.render([item], max_tokens=120, query="how long is the sleep of an attempt").text
+    assert "--- a/f21\n+++ b/f21\n" in shown and "+sleep(attempt, 21)\n" in shown

@@ -188,3 +188,7 @@ def test_an_outline_has_fields_and_constants(language: str) -> None:
     outline = divided(text, language).outlines()[0].text
     assert [part for part in shown if part not in outline] == []
     assert [part for part in gone if part in outline] == []
+
+
+def test_ruby_of_backticks_is_not_parsed() -> None:
+    assert syntax_tree.parse_syntax("`a` " * 20_000, "ruby") is None

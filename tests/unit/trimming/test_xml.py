@@ -86,3 +86,26 @@ def test_elements_on_one_line_are_told_apart() -> None:
     root = ElementTree.fromstring(shown[shown.index("<?xml") :])
     assert "job 641 is done" in [each.text for each in root.iter("msg")]
     assert "<!-- [Content truncated...] -->" in shown
+
+
+def _shown(text: str, query: str, max_tokens: int) -> str:
+    item = pf.Item(content=text)
+    shown = pf.render([item], max_tokens=max_tokens, query=query, format="plain").text
+    return shown[shown.index("<") :]
+
+
+def test_two_tags_on_a_line_do_not_hide_the_elements_below() -> None:
+    cases = "".join(f'<testcase name="case_{n}" time="0.{n}" />\n' for n in range(200))
+    text = f'<testsuites><testsuite name="all">\n{cases}</testsuite></testsuites>\n'
+    shown = _shown(text, "how long took case_141", 110)
+    names = [each.get("name") for each in ElementTree.fromstring(shown).iter("testcase")]
+    assert "case_141" in names and 2 < len(names) < 20
+
+
+def test_a_key_of_a_property_list_stays_with_its_value() -> None:
+    pairs = "".join(f"\t<key>Word{n}</key>\n\t<string>value {n}</string>\n" for n in range(90))
+    text = f'<plist version="1.0">\n<dict>\n{pairs}</dict>\n</plist>\n'
+    root = ElementTree.fromstring(_shown(text, "what is Word61", 110))
+    words = [each.text for each in root[0]]
+    assert words[words.index("Word61") + 1] == "value 61"
+    assert [each.tag for each in root[0]] == ["key", "string"] * (len(words) // 2)

@@ -1,0 +1,61 @@
+"""What a program printed keeps the lines that say what an answer belongs to."""
+
+from __future__ import annotations
+
+import pytest
+from hostile_strings import STRINGS
+from hypothesis import given
+from hypothesis import strategies as st
+from shipped_words import marks
+
+import promptforge as pf
+from promptforge.trimming.entries import divide
+
+PORTS = "PORT     STATE SERVICE  VERSION\n" + "".join(
+    f"{n}/tcp   open  kettle{n}  Kettle {n}.0 (x86_64)\n" for n in range(7)
+)
+SCAN = "".join(f"Report for host-{n} (10.0.0.{n})\n{PORTS}\n" for n in range(20))
+TREE = ".\n" + "".join(
+    f"├── pool{n}\n" + "".join(f"│   ├── lid_{n}_{m}.py\n" for m in range(9)) for n in range(20)
+)
+TABLE = "   id | name     | litres\n------+----------+--------\n" + "".join(
+    f"{n:5} | kettle{n} | {n * 7:6}\n" for n in range(0, 12_000, 100)
+)
+MATCHES = "".join(
+    f"src/pool{n}.go\n" + "".join(f"{m}-\tlid{n}{m} := take({m})\n" for m in range(9)) + "--\n\n"
+    for n in range(20)
+)
+COMMITS = "".join(
+    f"commit {n:040x}\nAuthor: Ada <ada@example.org>\nDate:   Mon Mar 2 10:00:00 2026\n\n"
+    f"    Fill pool {n}\n\n    It was {n} litres low.\n\n"
+    for n in range(30)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "shown"),
+    [
+        (
+            SCAN.replace("host-8", "redis-8"),
+            "ports of redis-8",
+            "Report for redis-8 (10.0.0.8)\nPORT",
+        ),
+        (TREE, "where is lid_14_7", "├── pool14\n"),
+        (TABLE, "how many litres has kettle9400", "   id | name     | litres\n------+"),
+        (MATCHES, "where is lid135", "src/pool13.go\n"),
+        (COMMITS, "which commit said fill pool 17", f"{17:040x}\nAuthor: Ada"),
+        (COMMITS, "which commit said fill pool 17", "    It was 17 litres low.\n"),
+    ],
+)
+def test_an_answer_stands_below_what_it_belongs_to(text: str, query: str, shown: str) -> None:
+    result = pf.render([pf.Item(content=text)], query=query, max_tokens=250)
+    assert shown in result.text and result.tokens <= 250
+    lines = result.text.split("\n")[3:-2]
+    assert {*lines} - {*text.split("\n")} <= {"[Content truncated...]", "…", "  …", " …"}
+
+
+@given(st.lists(st.sampled_from([*STRINGS, "  a", "1 | b", "│ ", "", "--"]), max_size=40))
+def test_any_lines_are_joined_again(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    found = divide(text, marks=marks("[cut]"), language="listing")
+    assert found is None or "".join(part.text for part in found.parts) == text
