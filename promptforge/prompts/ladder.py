@@ -14,7 +14,7 @@ out. Later thoughts answer the changed history, as it was sent, and stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -35,6 +35,7 @@ from .messages import (
     ToolOutput,
     grow,
     is_bound_thought,
+    is_failure,
 )
 from .providers import SYSTEM_ROLES
 from .shorten import shortener_of
@@ -533,16 +534,17 @@ def with_text(block: ToolOutput, text: str) -> ToolOutput:
     return replace(block, text=text, original=original, loss=None)
 
 
+def to_response(given: Mapping[str, Any], text: str) -> dict[str, str]:
+    """Return another text as a response to Gemini; the text of an error stays one."""
+    return {"error" if is_failure(given.get("response")) else "output": text}
+
+
 def with_output(original: dict[str, Any], text: str) -> dict[str, Any]:
     """Return a result in the shape of its family with another text."""
     for key in ("function_response", "functionResponse"):
         given = original.get(key)
         if isinstance(given, dict):
-            response = given.get("response")
-            name = "output"
-            if isinstance(response, dict) and set(response) == {"error"}:
-                name = "error"
-            return {**original, key: {**given, "response": {name: text}}}
+            return {**original, key: {**given, "response": to_response(given, text)}}
     given = original.get("toolResult")
     if isinstance(given, dict):
         return {**original, "toolResult": {**given, "content": [{"text": text}]}}

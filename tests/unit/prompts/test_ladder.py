@@ -462,6 +462,20 @@ def test_a_result_flagged_as_an_error_keeps_its_end_and_its_flag(to: ShapeName) 
     assert to not in ("anthropic", "bedrock", "gemini") or '"error"' in sent or "is_error" in sent
 
 
+def test_an_error_beside_other_members_stays_one() -> None:
+    call, answer = json.loads(json.dumps(FAILED["gemini"]))
+    response = answer["parts"][0]["function_response"]
+    response["response"] = {"error": OUTPUT, "exit_code": 1}
+    prompt = fitted([asked("store it"), call, answer], 500, "gemini")
+    shown = prompt[-1]["parts"][0]["function_response"]["response"]
+    assert list(shown) == ["error"] and '"exit_code"' in shown["error"]
+    other = fitted([asked("store it"), call, answer], 500, "anthropic")
+    assert other[-1]["content"][0]["is_error"] is True
+    response["response"] = {"output": OUTPUT, "error": "one warning"}
+    prompt = fitted([asked("store it"), call, answer], 500, "gemini")
+    assert list(prompt[-1]["parts"][0]["function_response"]["response"]) == ["output"]
+
+
 def test_a_page_flagged_as_an_error_stays_a_page() -> None:
     page = "<html><body><nav>Home</nav><h1>Gone</h1>" + "<p>It was moved.</p>" * 900 + "</body>"
     plain = [asked("get it"), *step("t1", page)]
