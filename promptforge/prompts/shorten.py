@@ -19,6 +19,10 @@ CONTENTS_LAYOUTS = Path(__file__).parent / "layouts"
 MAX_TEXTS_REMEMBERED = 4096
 """Shortened texts remembered by each shortener: an agent sends its whole history each time."""
 MAX_SHORTENERS_REMEMBERED = 16
+MAX_QUESTION_CHARS = 400
+"""Characters at each end of a long text of the user that are taken for its question."""
+JOINT_TOKENS = 2
+"""Tokens of the line ends around a pasted text."""
 _DATA = ("html", "json", "repr", "xml")
 _PLAIN: dict[str, Any] = {
     "layout": "contents",
@@ -35,6 +39,7 @@ class TextShortener:
 
     def __init__(self, counter: Counter, marker: str) -> None:
         given = {**_PLAIN, "tokenizer": counter, "marker": marker}
+        self._count = counter.count
         self._renderer = ContextRenderer(templates=CONTENTS_LAYOUTS, **given)
         self._remembered: dict[tuple[bytes, str, int, bool], str] = {}
 
@@ -56,6 +61,26 @@ class TextShortener:
             found = self._renderer.render([item], **options).text.strip("\n")
             self._remembered[key] = found
         return found
+
+    def shorten_pasted(self, text: str, tokens: int) -> str:
+        """Return a long text of the user in so many tokens, or empty.
+
+        Their own words, before and behind what was pasted, stay where they take half at most.
+        """
+        first, last = text[:MAX_QUESTION_CHARS], text[-MAX_QUESTION_CHARS:]
+        head = tail = ""
+        if "\n" in first:
+            head = first.rpartition("\n\n")[0] or first.partition("\n")[0]
+        if "\n" in last:
+            tail = last.partition("\n\n")[2] or last.rpartition("\n")[2]
+        words = "\n".join(filter(None, (head, tail)))
+        left = tokens - self._count(words) - JOINT_TOKENS
+        pasted = text[len(head) : len(text) - len(tail)]
+        if words and left >= tokens // 2:
+            shown = self.shorten(pasted, words, left)
+            if shown:
+                return "\n".join(filter(None, (head, shown, tail)))
+        return self.shorten(text, f"{first}\n{last}", tokens)
 
 
 def is_output(text: str) -> bool:
