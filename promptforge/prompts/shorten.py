@@ -7,8 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ..model import Item
 from ..rendering.renderer import ContextRenderer
 from ..text.detection import detect_language
@@ -54,7 +52,7 @@ class TextShortener:
         if found is None:
             if len(self._remembered) >= MAX_TEXTS_REMEMBERED:
                 self._remembered.clear()
-            item = Item(content=text, language=_language_of(text))
+            item = Item(content=text)
             if failed and is_output(text):
                 item = Item(content=text, kind="error")
             options: dict[str, Any] = {"max_tokens": tokens, "query": query or None}
@@ -86,17 +84,6 @@ class TextShortener:
 def is_output(text: str) -> bool:
     """Return False for data and pages, which a tool gives besides the output of programs."""
     return detect_language(text) not in _DATA
-
-
-def _language_of(text: str) -> str | None:
-    """Return `json` for a text that is an object or a list in JSON."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        msgspec.json.decode(text.encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
-    return "json"
 
 
 @lru_cache(maxsize=MAX_SHORTENERS_REMEMBERED)
