@@ -125,8 +125,8 @@ class Renderer(ContextRenderer):
 
         Its parts are the `system` text, `instructions`, the context made of `items`, `history` and
         the question of the `user`, which is the `query` too, unless one is given (`query=None`: no
-        query). `prompt_order` orders them. `max_prompt_tokens` may set less; `max_chars` and
-        `max_tokens`, whose default counts without a window alone, limit the context.
+        query). `prompt_order` orders them. `max_prompt_tokens` may set less; `max_tokens` and
+        `max_chars` limit the context; the default of `max_tokens` counts without a window alone.
 
         `history` is a list of messages of any provider or framework. When room is short, results of
         tools and pasted texts are shortened by the question of their own turn, the oldest first;

@@ -19,7 +19,7 @@ MAX_TEXTS_REMEMBERED = 4096
 MAX_SHORTENERS_REMEMBERED = 16
 MAX_QUESTION_CHARS = 400
 """Characters at each end of a long text of the user that are taken for its question."""
-JOINT_TOKENS = 2
+TOKENS_BETWEEN = 2
 """Tokens of the line ends around a pasted text."""
 _DATA = ("html", "json", "repr", "xml")
 _PLAIN: dict[str, Any] = {
@@ -72,7 +72,7 @@ class TextShortener:
         if "\n" in last:
             tail = last.partition("\n\n")[2] or last.rpartition("\n")[2]
         words = "\n".join(filter(None, (head, tail)))
-        left = tokens - self._count(words) - JOINT_TOKENS
+        left = tokens - self._count(words) - TOKENS_BETWEEN
         pasted = text[len(head) : len(text) - len(tail)]
         if words and left >= tokens // 2:
             shown = self.shorten(pasted, words, left)
