@@ -23,6 +23,7 @@ from ..prompts.ladder import (
     FittedHistory,
     HistoryFitter,
     say_changes,
+    to_response,
     with_output,
 )
 from ..prompts.libraries import Dumper
@@ -229,7 +230,7 @@ def _with_result(value: Any, text: str) -> Any:
     if isinstance(value, dict):
         return with_output(value, text)
     if hasattr(value, "response"):  # Gemini
-        return _copy(value, {"response": {"output": text}})
+        return _copy(value, {"response": to_response(_fields(value), text)})
     if hasattr(value, "blocks"):  # LlamaIndex
         shown = next(block for block in value.blocks if hasattr(block, "text"))
         return _copy(value, {"blocks": [_copy(shown, {"text": text})]})

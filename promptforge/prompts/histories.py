@@ -46,6 +46,7 @@ from .messages import (
     TextBlock,
     ToolCall,
     ToolOutput,
+    is_failure,
     join_messages,
     pair_calls,
     replace_surrogates,
@@ -586,11 +587,11 @@ class _MessageReader:
         value = given.get(field)
         failed = given.get("status") == "error"
         failed |= any(given.get(key) is True for key in ("is_error", "isError"))
+        failed |= field == "response" and is_failure(value)
         # Gemini wraps a result in {"output": …} or {"error": …}.
-        if field == "response" and isinstance(value, dict) and set(value) == {"error"}:
-            value, failed = value["error"], True
-        if isinstance(value, dict) and set(value) == {"output"}:
-            value = value["output"]
+        wrapper = "error" if failed and field == "response" else "output"
+        if isinstance(value, dict) and set(value) == {wrapper}:
+            value = value[wrapper]
         losses: list[Loss] = []
         if given.get("parts"):  # Gemini
             losses.append(self._loss("the images and files of a result were left out"))

@@ -2,11 +2,12 @@
 
 A history is turns, each a question and its steps; a step is an answer with the results of its
 calls. Nothing changes until a request would be over the high mark. Then one batch brings it down to
-the low mark: results are shortened by the question of their own turn, then again, then each is
-one line. After the first batch a new result enters shortened, since a session that overflowed once
-will do so again. What was decided for a request is decided again for all that follow it: the
-history is replayed from its beginning, so the same history always gives the same messages, a longer
-one begins with the same ones until the next batch, and a fitted history is not changed again.
+the low mark: results, and long texts that the user pasted, are shortened by the question of their
+own turn, then again; then each result is one line. After the first batch a new result enters
+shortened, since a session that overflowed once will do so again. What was decided for a request is
+decided again for all that follow it: the history is replayed from its beginning, so the same
+history always gives the same messages, a longer one begins with the same ones until the next batch,
+and a fitted history is not changed again.
 
 Claude signs its thoughts together with all that stands before them: behind a change they are left
 out. Later thoughts answer the changed history, as it was sent, and stay.
@@ -14,7 +15,7 @@ out. Later thoughts answer the changed history, as it was sent, and stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -35,6 +36,7 @@ from .messages import (
     ToolOutput,
     grow,
     is_bound_thought,
+    is_failure,
 )
 from .providers import SYSTEM_ROLES
 from .shorten import shortener_of
@@ -229,6 +231,7 @@ class _Replay:
         self._costs: list[int] = []
         self._limits: dict[Place, float] = {}
         self._results: list[Place] = []
+        self._pasted: list[Place] = []
         self._turn = 0
         self._turns_gone: set[int] = set()
         self._over = False
@@ -240,7 +243,7 @@ class _Replay:
         """Return a copy that goes on with a history that begins alike."""
         other = copy(self)
         other._fitter, other._composer = fitter, fitter.composer
-        for name in ("_now", "_costs", "_limits", "_results", "_turns_gone"):
+        for name in ("_now", "_costs", "_limits", "_results", "_pasted", "_turns_gone"):
             setattr(other, name, getattr(self, name).copy())
         return other
 
@@ -265,6 +268,9 @@ class _Replay:
             (number, n) for n, block in enumerate(message.blocks) if isinstance(block, ToolOutput)
         ]
         self._results += found
+        if message.role == "user":
+            texts = (n for n, block in enumerate(message.blocks) if isinstance(block, TextBlock))
+            self._pasted += ((number, n) for n in texts if self._is_long((number, n)))
         if self._over:
             for place in self._open(found):
                 self._enter(place)
@@ -323,8 +329,11 @@ class _Replay:
         last = next((n for n in range(number, -1, -1) if messages[n].role == "assistant"), number)
         newest = next(step for turn in reversed(steps) for step in turn if last in step)
         self._changed = len(self._fitter.messages)
-        older = [place for place in self._results if place[0] < newest.start]
+        results = [place for place in self._results if place[0] < newest.start]
         fresh = [place for place in self._results if place[0] >= newest.start]
+        # A text that the user pasted is as long as a result, and what it was for is answered.
+        answered = newest.start if asked else self._fitter.turns[self._turn].start
+        older = sorted([*results, *(place for place in self._pasted if place[0] < answered)])
         for place in self._open(older):
             if self.total > self._low:
                 self._enter(place)
@@ -332,15 +341,18 @@ class _Replay:
             self._level(self._open(fresh), self._low, self._first)
         self._limit_until(self._low, self._open(older), *self._later)
         enough = min(int(self._room * KEPT_SHARE), self._high)
-        self._limit_until(enough, self._open(older), ONE_LINE)
+        self._limit_until(enough, self._open(results), ONE_LINE)
+        if not asked:
+            self._shorten_question()
         self._drop_turns(asked, held=False)
         if not asked:
             self._drop_steps(newest)
         # Tools and turns that are to be kept, the newest step, and texts are the last resorts.
-        self._limit_until(self._room, older, self._first, *self._later, ONE_LINE)
+        self._limit_until(self._room, older, self._first, *self._later)
+        self._limit_until(self._room, results, ONE_LINE)
         self._drop_turns(asked, held=True)
         self._level(fresh, self._room, ONE_LINE)
-        self._shorten_texts()
+        self._shorten_texts(range(len(self._now)), self._room)
         end = len(self._now)
         if self._options.thoughts == "auto":
             end = self._find_loop(number, asked)
@@ -398,10 +410,12 @@ class _Replay:
         ]
 
     def _enter(self, place: Place) -> None:
-        """Shorten a result to the first size, if it is much longer."""
-        size = self._first
-        if self._size(place) > size + size // SPARED_SHARE_DIVISOR:
-            self._limit(place, size)
+        """Shorten a result or a text to the first size, if it is much longer."""
+        if self._is_long(place):
+            self._limit(place, self._first)
+
+    def _is_long(self, place: Place) -> bool:
+        return self._size(place) > self._first + self._first // SPARED_SHARE_DIVISOR
 
     def _level(self, places: Sequence[Place], room: int, least: int) -> None:
         """Shorten the longest of these results, all to one length, until the total has room."""
@@ -454,19 +468,16 @@ class _Replay:
         size = self._composer.weigh(block)
         if size <= tokens:
             return None
-        question = self._fitter.question_of(self._fitter.turn_of(place[0]))
-        text = ""
+        shortener = shortener_of(self._composer.counter, self._options.marker)
         if isinstance(block, TextBlock):
-            # The question of a long text stands at its beginning or its end.
-            question = block.text[:QUESTION_CHARS] + "\n" + block.text[-QUESTION_CHARS:]
+            text = shortener.shorten_pasted(block.text, tokens)
+            return replace(block, text=text, original=None, family="") if text else None
+        text = ""
         if tokens >= MIN_TOKENS_SHORTENED:
             text = block.text
             if self._composer.count(text) > tokens:
-                shortener = shortener_of(self._composer.counter, self._options.marker)
-                failed = isinstance(block, ToolOutput) and block.failed
-                text = shortener.shorten(text, question, tokens, failed)
-        if isinstance(block, TextBlock):
-            return replace(block, text=text, original=None, family="") if text else None
+                question = self._fitter.question_of(self._fitter.turn_of(place[0]))
+                text = shortener.shorten(text, question, tokens, block.failed)
         if not text.strip():
             self._limits[place] = ONE_LINE
             text = self._composer.left_out(self._fitter.calls.get(place), size)
@@ -506,11 +517,23 @@ class _Replay:
                 self._now[n] = None
                 self._changed = min(self._changed, n)
 
-    def _shorten_texts(self) -> None:
+    def _shorten_question(self) -> None:
+        """Shorten a pasted text that would leave no room for what was said before it."""
+        own = self._fitter.steps[self._turn][0]
+        before = sum(self._costs[n] for n in range(own.start) if self._now[n] is not None)
+        allowed = self._room - before
+        if before > self._room // SPARED_SHARE_DIVISOR:
+            allowed = self._room // 2
+        over = sum(self._costs[n] for n in own) - allowed
+        if self.total > self._room and over > 0:
+            self._shorten_texts(own, self.total - over)
+
+    def _shorten_texts(self, numbers: Iterable[int], goal: int) -> None:
         """Shorten long texts of the user and the assistant, the oldest first."""
-        for n, message in enumerate(self._now):
+        for n in numbers:
+            message = self._now[n]
             for at, block in enumerate(message.blocks if message is not None else ()):
-                over = self.total - self._room
+                over = self.total - goal
                 if over <= 0:
                     return
                 if isinstance(block, TextBlock) and n not in self._fitter.pinned:
@@ -519,8 +542,6 @@ class _Replay:
                         self._limit((n, at), max(self._first, size - over - SPARED_TOKENS))
 
 
-QUESTION_CHARS = 400
-"""Characters at each end of a long text of the user that are taken for its question."""
 SPARED_TOKENS = 8
 """A shortened text may cost some tokens more in its message than alone."""
 
@@ -533,16 +554,17 @@ def with_text(block: ToolOutput, text: str) -> ToolOutput:
     return replace(block, text=text, original=original, loss=None)
 
 
+def to_response(given: Mapping[str, Any], text: str) -> dict[str, str]:
+    """Return another text as a response to Gemini; the text of an error stays one."""
+    return {"error" if is_failure(given.get("response")) else "output": text}
+
+
 def with_output(original: dict[str, Any], text: str) -> dict[str, Any]:
     """Return a result in the shape of its family with another text."""
     for key in ("function_response", "functionResponse"):
         given = original.get(key)
         if isinstance(given, dict):
-            response = given.get("response")
-            name = "output"
-            if isinstance(response, dict) and set(response) == {"error"}:
-                name = "error"
-            return {**original, key: {**given, "response": {name: text}}}
+            return {**original, key: {**given, "response": to_response(given, text)}}
     given = original.get("toolResult")
     if isinstance(given, dict):
         return {**original, "toolResult": {**given, "content": [{"text": text}]}}

@@ -364,6 +364,11 @@ def _signature_beside(call: ToolCall) -> str | None:
     return None
 
 
+def is_failure(response: Any) -> bool:
+    """Return whether a response to Gemini has an error and no output; it may have other members."""
+    return isinstance(response, dict) and bool(response.get("error")) and "output" not in response
+
+
 class _Waiting(NamedTuple):
     """A call without a result so far, and its place in the row of kept blocks."""
 

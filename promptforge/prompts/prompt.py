@@ -123,24 +123,23 @@ class Renderer(ContextRenderer):
     ) -> Prompt:
         """Return the whole prompt in at most `context_window` less `reserve` tokens.
 
-        `max_prompt_tokens` may set less; `max_tokens` and `max_chars` limit the context alone, and
-        the default of `max_tokens` counts only if no such limit is known.
-
         Its parts are the `system` text, `instructions`, the context made of `items`, `history` and
-        the question of the `user`; `prompt_order` orders them. `history` is a list of messages as
-        OpenAI, Anthropic or Gemini have them, or with `role` and `content`. When room is short,
-        results of tools are shortened by the question of their own turn, the oldest first; then
-        the oldest turns go. Passages of them that answer the question stand before it. `to` is
+        the question of the `user`, which is the `query` too, unless one is given (`query=None`: no
+        query). `prompt_order` orders them. `max_prompt_tokens` may set less; `max_tokens` and
+        `max_chars` limit the context; the default of `max_tokens` counts without a window alone.
+
+        `history` is a list of messages of any provider or framework. When room is short, results of
+        tools and pasted texts are shortened by the question of their own turn, the oldest first;
+        then the oldest turns go. Passages of them that answer the question stand before it. `to` is
         the shape that comes out: `text roles openai openai-responses anthropic gemini bedrock`.
 
         `parts` are texts or items by names of your own, such as `{"memory": …}`: each has a place
-        in `prompt_order`, a budget in `part_budgets`, and a template of its name.
-        `tools` are definitions in the words of any provider, of MCP or of a framework: they are
-        counted, and stand in the request. The question is also the `query`, unless one is given
-        (`query=None`: no query). `verify` takes the finished request and returns its true tokens.
-        If these exceed the window, or fall short of it while something was left out, the prompt is
-        fitted again, at most twice. `on_prompt` takes an event with the numbers of the prompt,
-        which are logged too (`extra["promptforge"]`).
+        in `prompt_order`, a budget in `part_budgets`, and a template of its name. `tools` are
+        definitions of any provider, of MCP or of a framework: they are counted, and sent. `verify`
+        takes the finished request and returns its true tokens: if these exceed the window, or fall
+        short of it while something was left out, the prompt is fitted again, at most twice.
+        `on_prompt` takes an event with the numbers of the prompt, which are logged too
+        (`extra["promptforge"]`).
 
         Raises `BudgetError` if the required parts do not fit, `ItemError` for a history that is no
         list of messages, `OptionError` for an unknown option or shape, and `TemplateError` for a

@@ -29,8 +29,8 @@ RECALL_OVERHEAD_TOKENS = 24
 """Tokens around recalled passages: their heading, and a joint with the question."""
 MIN_TOKENS_RECALLED = 160
 """Passages are first tried in so many tokens, then in twice as many, until all answers fit."""
-_BETWEEN_ROWS = late_pattern(r"(?<=[\]}]),|,(?=[\[{])")
-"""Parts the rows of a table in JSON."""
+_BETWEEN_ROWS = late_pattern(r"(?<=[\]}]),|,(?=[\[{])| … ")
+"""Parts the rows of a table in JSON, and what stands on both sides of a cut within a line."""
 _PATHS = ("path", "file_path", "file", "filename")
 
 

@@ -7,8 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ..model import Item
 from ..rendering.renderer import ContextRenderer
 from ..text.detection import detect_language
@@ -19,6 +17,10 @@ CONTENTS_LAYOUTS = Path(__file__).parent / "layouts"
 MAX_TEXTS_REMEMBERED = 4096
 """Shortened texts remembered by each shortener: an agent sends its whole history each time."""
 MAX_SHORTENERS_REMEMBERED = 16
+MAX_QUESTION_CHARS = 400
+"""Characters at each end of a long text of the user that are taken for its question."""
+TOKENS_BETWEEN = 2
+"""Tokens of the line ends around a pasted text."""
 _DATA = ("html", "json", "repr", "xml")
 _PLAIN: dict[str, Any] = {
     "layout": "contents",
@@ -35,6 +37,7 @@ class TextShortener:
 
     def __init__(self, counter: Counter, marker: str) -> None:
         given = {**_PLAIN, "tokenizer": counter, "marker": marker}
+        self._count = counter.count
         self._renderer = ContextRenderer(templates=CONTENTS_LAYOUTS, **given)
         self._remembered: dict[tuple[bytes, str, int, bool], str] = {}
 
@@ -49,7 +52,7 @@ class TextShortener:
         if found is None:
             if len(self._remembered) >= MAX_TEXTS_REMEMBERED:
                 self._remembered.clear()
-            item = Item(content=text, language=_language_of(text))
+            item = Item(content=text)
             if failed and is_output(text):
                 item = Item(content=text, kind="error")
             options: dict[str, Any] = {"max_tokens": tokens, "query": query or None}
@@ -57,21 +60,30 @@ class TextShortener:
             self._remembered[key] = found
         return found
 
+    def shorten_pasted(self, text: str, tokens: int) -> str:
+        """Return a long text of the user in so many tokens, or empty.
+
+        Their own words, before and behind what was pasted, stay where they take half at most.
+        """
+        first, last = text[:MAX_QUESTION_CHARS], text[-MAX_QUESTION_CHARS:]
+        head = tail = ""
+        if "\n" in first:
+            head = first.rpartition("\n\n")[0] or first.partition("\n")[0]
+        if "\n" in last:
+            tail = last.partition("\n\n")[2] or last.rpartition("\n")[2]
+        words = "\n".join(filter(None, (head, tail)))
+        left = tokens - self._count(words) - TOKENS_BETWEEN
+        pasted = text[len(head) : len(text) - len(tail)]
+        if words and left >= tokens // 2:
+            shown = self.shorten(pasted, words, left)
+            if shown:
+                return "\n".join(filter(None, (head, shown, tail)))
+        return self.shorten(text, f"{first}\n{last}", tokens)
+
 
 def is_output(text: str) -> bool:
     """Return False for data and pages, which a tool gives besides the output of programs."""
     return detect_language(text) not in _DATA
-
-
-def _language_of(text: str) -> str | None:
-    """Return `json` for a text that is an object or a list in JSON."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        msgspec.json.decode(text.encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
-    return "json"
 
 
 @lru_cache(maxsize=MAX_SHORTENERS_REMEMBERED)

@@ -238,6 +238,22 @@ def test_google_adk() -> None:
 
 
 @pytest.mark.slow
+def test_an_error_in_an_object_of_gemini_stays_one() -> None:
+    types = pytest.importorskip("google.genai.types")
+    failed = {"error": "could not write\n" * 4000, "exit_code": 1}
+    messages = [
+        types.Content(role="user", parts=[types.Part(text="Store it.")]),
+        types.Content(role="model", parts=[types.Part.from_function_call(name="f", args={})]),
+        types.Content(
+            role="user", parts=[types.Part.from_function_response(name="f", response=failed)]
+        ),
+    ]
+    window = ConversationWindow(profile="gemini", context_window=600, reserve=0)
+    response = window(messages)[-1].parts[0].function_response.response
+    assert list(response) == ["error"] and len(response["error"]) < 4000
+
+
+@pytest.mark.slow
 def test_pydantic_ai() -> None:
     names = recipe("pydantic_ai.capabilities")
     from openai import AsyncOpenAI

@@ -462,6 +462,52 @@ def test_a_result_flagged_as_an_error_keeps_its_end_and_its_flag(to: ShapeName) 
     assert to not in ("anthropic", "bedrock", "gemini") or '"error"' in sent or "is_error" in sent
 
 
+def test_an_error_beside_other_members_stays_one() -> None:
+    call, answer = json.loads(json.dumps(FAILED["gemini"]))
+    response = answer["parts"][0]["function_response"]
+    response["response"] = {"error": OUTPUT, "exit_code": 1}
+    prompt = fitted([asked("store it"), call, answer], 500, "gemini")
+    shown = prompt[-1]["parts"][0]["function_response"]["response"]
+    assert list(shown) == ["error"] and '"exit_code"' in shown["error"]
+    other = fitted([asked("store it"), call, answer], 500, "anthropic")
+    assert other[-1]["content"][0]["is_error"] is True
+    response["response"] = {"output": OUTPUT, "error": "one warning"}
+    prompt = fitted([asked("store it"), call, answer], 500, "gemini")
+    assert list(prompt[-1]["parts"][0]["function_response"]["response"]) == ["output"]
+
+
+def test_a_text_that_the_user_pasted_steps_down_before_turns_go() -> None:
+    rows = "\n".join(f"2026-10-11 INFO worker {n} took {n * 37 % 900} ms" for n in range(900))
+    pasted = asked(f"Which worker is slow?\n{rows}\nPlease tell me its number.")
+    history = [pasted, {"role": "assistant", "content": "Worker 24."}, asked("Why is it slow?")]
+    prompt = fitted(history, 2000)
+    first = prompt[0]["content"]
+    assert [message["content"] for message in prompt][1:] == ["Worker 24.", "Why is it slow?"]
+    assert "INFO worker" in first and " …" in first
+    assert first.startswith("Which worker is slow?") and first.endswith("tell me its number.")
+    (said,) = (each for each in prompt.warnings if each.code == "PF116")
+    assert "a text of the user in turn 1" in said.message
+    assert prompt.history.dropped == 0 and fitted([*prompt], 2000).request == prompt.request
+
+
+def test_a_pasted_question_leaves_room_for_what_was_said_before() -> None:
+    rows = [f"worker {n} took {n * 37 % 900} ms" for n in range(2000)]
+    pasted = asked("And here?\n" + "\n".join(rows))
+    said = [asked("My name is Ada."), {"role": "assistant", "content": "Hello."}]
+    for talk in (said, said * 60):
+        prompt = fitted([*talk, pasted], 1000)
+        assert prompt.tokens <= 1000 and prompt[0] == said[0]
+        assert prompt.history.dropped == 0 or len(talk) > 2
+        assert prompt[-1]["content"].startswith("And here?")
+
+
+def test_a_text_in_the_question_that_runs_steps_down_after_all_else() -> None:
+    lines = [f"worker {n} took {n * 37 % 900} ms" for n in range(400)]
+    pasted = asked("Which worker is slow?\n" + "\n".join(lines))
+    prompt = fitted([pasted, *step("t1", OUTPUT), *step("t2", OUTPUT)], 6500)
+    assert prompt[0]["content"] == pasted["content"]
+
+
 def test_a_page_flagged_as_an_error_stays_a_page() -> None:
     page = "<html><body><nav>Home</nav><h1>Gone</h1>" + "<p>It was moved.</p>" * 900 + "</body>"
     plain = [asked("get it"), *step("t1", page)]

@@ -109,6 +109,13 @@ def test_recall_shows_the_answer_and_little_else() -> None:
     assert pf.get_tokenizer("o200k_base").count(recalled) < 200
 
 
+def test_recall_of_data_behind_a_sentence_shows_the_answer_and_little_else() -> None:
+    rows = json.dumps([{"id": n, "mail": mail, "error": error} for n, mail, error in ROWS])
+    shown, recalled = ask(f"The users are {rows}", "Whose card was declined?")
+    assert "card_declined" not in shown and "card_declined" in recalled
+    assert pf.get_tokenizer("o200k_base").count(recalled) < 200
+
+
 def test_an_answer_that_the_prompt_shows_is_not_repeated() -> None:
     shown, recalled = ask("\n".join(LOG), "Which job failed?")
     assert LOG[200] in shown and LOG[100] not in shown

@@ -38,3 +38,20 @@ def test_all_prompts_of_a_process_share_a_shortener() -> None:
     shortener, text = shortener_of(COUNTER, "[cut]"), "word " * 500
     short = shortener.shorten(text, "q", 50)
     assert shortener_of(COUNTER, "[cut]").shorten(text + "", "q", 50) is short
+
+
+def test_data_between_the_words_of_the_user_stay_data() -> None:
+    rows = json.dumps([{"id": n, "state": "ok" if n != 170 else "broken"} for n in range(300)])
+    words = "We export this each night.\n\nWhich one is broken?"
+    for pasted in (rows, json.dumps(json.loads(rows), indent=1)):
+        shown = SHORTENER.shorten_pasted(f"{words}\n\n{pasted}\nThank you.", 200)
+        assert shown.startswith(words) and shown.endswith("\nThank you.")
+        data = shown.removeprefix(words).removesuffix("Thank you.")
+        assert "170" in data and "broken" in data and json.loads(data)
+
+
+def test_words_that_take_more_than_half_of_the_room_are_shortened_too() -> None:
+    text = "word " * 70 + "\n" + "INFO a line of a log\n" * 900
+    shown = SHORTENER.shorten_pasted(text, 60)
+    assert shown and COUNTER.count(shown) <= 60
+    assert SHORTENER.shorten_pasted("x" * 9000, 60)
