@@ -86,7 +86,8 @@ REFERENCE = late_pattern(r"\$\{.*\}|\$\w+|\{\{.*\}\}|<.*>|%\(?\w+\)?s?%?")
 """A value that stands elsewhere, as `${TOKEN}`."""
 MIN_PASSWORD_LETTERS, MAX_CHARACTERS_ALONE = 6, 2_000
 _LANGUAGES_OF_SETTINGS = frozenset(
-    {None, "json", "json5", "yaml", "toml", "ini", "properties", "xml", "hcl", "bash", "dockerfile"}
+    {None, "text", "json", "json5", "yaml", "toml", "ini", "properties", "xml", "hcl", "bash"}
+    | {"batch", "dockerfile", "makefile", "powershell"}
 )
 _EXAMPLE = late_pattern(r"(?i)(?:example|sample|template|dist)[^/]*\Z")
 _WORD_OF_A_SECRET = late_pattern(
