@@ -46,6 +46,7 @@ from .folders import (
     LeftOut,
     Progress,
     is_earlier_output,
+    items_without_secrets,
     read_folder,
     read_wanted,
     report_left_out,
@@ -145,7 +146,10 @@ def _load_folder(
         about: dict[str, Any] = {"commits_ago": ages.get(name.removeprefix(lead))}
         about["linguist"] = marks.get(name) or None
         about = {key: value for key, value in about.items() if value is not None}
-        for item in file_items(name, text, said):
+        items = file_items(name, text, said)
+        if name.endswith(".ipynb"):  # in its JSON a backslash stood before each quote
+            items = items_without_secrets(items, name, diagnostics, wanted)
+        for item in items:
             note_beginning(item.content or "", text)
             yield replace(item, metadata={**item.metadata, **about})
         diagnostics.extend(said)
