@@ -167,10 +167,7 @@ def is_text_source(path: str, workspace: StrPath) -> bool:
         return True
     if part_word(path) or language_of(path) not in DATA_LANGUAGES:
         return _exists(path, workspace)
-    try:
-        return os.path.isdir(os.path.join(workspace, path))
-    except ValueError:  # a NUL in the name
-        return False
+    return os.path.isdir(os.path.join(workspace, path))
 
 
 def load_documents(path: str, *, workspace: StrPath, diagnostics: Diagnostics) -> list[Item]:
@@ -220,10 +217,7 @@ def _load_each(
 
 
 def _exists(path: str, workspace: StrPath) -> bool:
-    try:
-        return os.path.lexists(os.path.join(workspace, path))
-    except ValueError:  # a NUL in the name
-        return False
+    return os.path.lexists(os.path.join(workspace, path))
 
 
 def split_range(spec: str, workspace: StrPath) -> tuple[str, int | None, int | None]:
