@@ -499,13 +499,12 @@ def items_without_secrets(
     """Return the items of a file with the credentials in their texts masked (PF609)."""
     found = []
     for item in items:
-        texts = {"content": item.content or "", "expanded": item.expanded}
-        clean = {
-            name: text and without_secrets(text, place, diagnostics, wanted)
-            for name, text in texts.items()
-        }
-        if clean["content"] is not None and (clean["expanded"] or not item.expanded):
-            found.append(replace(item, **clean))
+        content, expanded = (
+            text and without_secrets(text, place, diagnostics, wanted)
+            for text in (item.content or "", item.expanded)
+        )
+        if content is not None and (expanded or not item.expanded):
+            found.append(replace(item, content=content, expanded=expanded))
     return found
 
 
