@@ -319,12 +319,9 @@ class CommandRequest(NamedTuple):
 
         workspace = self.wanted.workspace
         names = [*self.wanted.items, *self.wanted.files]
-        try:
-            if any(os.path.isdir(os.path.join(workspace, name)) for name in names):
-                return True
-            texts = [name for name in self.wanted.items if is_text_source(name, workspace)]
-        except ValueError:  # a NUL in a name
-            return False
+        if any(os.path.isdir(os.path.join(workspace, name)) for name in names):
+            return True
+        texts = [name for name in self.wanted.items if is_text_source(name, workspace)]
         texts += self.wanted.files
         patterns = filter(is_pattern, texts)
         return len(texts) >= MIN_MANY_FILES or any(

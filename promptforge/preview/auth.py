@@ -23,9 +23,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_BODY_BYTES = 1 << 20
-"""Bytes of a request's body."""
 MAX_HEAD_BYTES = 16 * 1024
-"""Bytes of a request's head."""
 REQUEST_SECONDS = 10.0
 """Seconds for a request to arrive whole."""
 ANSWER_SECONDS = 60.0

@@ -25,7 +25,6 @@ from .readers import names_in
 from .workspace import locate_file, read_text
 
 MAX_ATTACK_FILES = 200_000
-"""Files of a folder that are read."""
 _Object = dict[str, Any]
 TechniqueIndex = dict[str, _Object]
 """Technique records by their id (`T1003.001`)."""

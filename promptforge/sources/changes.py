@@ -47,7 +47,6 @@ _DIFF = (
 )
 _ALL_LINES = "-U100000000"
 MAX_FILES_OF_COMMIT = 50
-"""Changed files that a commit names."""
 _OUTSIDE = late_pattern(r"(?:^|\0)((?:[^\0]*/)?\.\.?/[^\0]*|/[^\0]*)")
 """A name, in a list of those of an index, that leads out of the folder."""
 
@@ -260,8 +259,7 @@ def _without_secrets(
     kept = []
     for item in items:
         # The name of a commit is its subject, which may hold what its message explains.
-        label = f"{item.name or ''}\n{item.path or ''}"
-        text = f"{label}\n{item.content or ''}"
+        text = f"{item.name or ''}\n{item.content or ''}"
         place = item.path or item.name or ""
         shown = item.id and f"commit {item.id[:_HASH_CHARACTERS]}"
         known = whole.get((item.content or "").partition("\n")[0], "")
@@ -272,16 +270,12 @@ def _without_secrets(
         if clean is None or (item.expanded and expanded is None):
             continue
         item = replace(item, expanded=expanded)
-        if clean == text:
-            kept.append(item)
-            continue
-        lines = clean.split("\n")
-        names = (item.name or "").count("\n") + 1
-        if "\n".join(lines[names : label.count("\n") + 1]) != (item.path or ""):
-            continue  # the path would be another one
-        name = "\n".join(lines[:names]) if item.name else item.name
-        content = "\n".join(lines[label.count("\n") + 1 :])
-        kept.append(replace(item, name=name, content=content))
+        if clean != text:
+            lines = clean.split("\n")
+            names = (item.name or "").count("\n") + 1
+            name = "\n".join(lines[:names]) if item.name else item.name
+            item = replace(item, name=name, content="\n".join(lines[names:]))
+        kept.append(item)
     return kept
 
 

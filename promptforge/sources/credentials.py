@@ -79,14 +79,16 @@ ASSIGNMENT = late_pattern(
 )
 """A name and its value: a text in quotes, or all that is left of the line."""
 NAME_OF_A_SECRET = late_pattern(
-    r"(?i)passw|passphrase|pass$|pwd|secret|token$|credential|^_?auth$"
+    # `secretName` and `existingSecret` say where one is.
+    r"(?i)passw|passphrase|pass$|pwd|(?<!existing)secret(?![_-]?(?:name|ref|store)s?\b)|token$|credential|^_?auth$"
     r"|(?:api|access|account|auth|client|encryption|private|signing)[_.-]?key"
 )
 REFERENCE = late_pattern(r"\$\{.*\}|\$\w+|\{\{.*\}\}|<.*>|%\(?\w+\)?s?%?")
 """A value that stands elsewhere, as `${TOKEN}`."""
 MIN_PASSWORD_LETTERS, MAX_CHARACTERS_ALONE = 6, 2_000
 _LANGUAGES_OF_SETTINGS = frozenset(
-    {None, "json", "json5", "yaml", "toml", "ini", "properties", "xml", "hcl", "bash", "dockerfile"}
+    {None, "text", "json", "json5", "yaml", "toml", "ini", "properties", "xml", "hcl", "bash"}
+    | {"batch", "dockerfile", "makefile", "powershell"}
 )
 _EXAMPLE = late_pattern(r"(?i)(?:example|sample|template|dist)[^/]*\Z")
 _WORD_OF_A_SECRET = late_pattern(
@@ -135,7 +137,7 @@ def find_credentials(
     if is_secret_alone(text, rules) or (rules == "passwords" and _holds_passwords(text)):
         values = ("",)
     elif rules in ("settings", "secrets") or _is_for_kubernetes(text):
-        any_name = rules == "secrets" or "kind: Secret" in text
+        any_name = rules == "secrets" or _is_secret_of_kubernetes(text)
         values = (*assigned_secrets(text, any_name), *_likely_secrets(text))
     elif rules is not None:
         values = _likely_secrets(text)
@@ -248,13 +250,21 @@ def _likely_secrets(text: str) -> Iterator[str]:
 
 
 _MANIFEST = late_pattern(r"^[ \t-]{0,9}apiVersion:[ \t]", re.MULTILINE)
+_SECRET = late_pattern(r"^[ \t-]{0,9}kind:[ \t]{1,9}[\"']?Secret\b", re.MULTILINE)
 """A line of a manifest, which may stand below a comment or a template's `{{- if … }}`."""
 
 
 def _is_for_kubernetes(text: str) -> bool:
     """Tell whether a text is the settings of a user of Kubernetes, or a secret there."""
-    is_secret = "kind: Secret" in text and _MANIFEST.search(text) is not None
-    return is_secret or ("current-context" in text and "kind" in text and "clusters" in text)
+    return _is_secret_of_kubernetes(text) or (
+        "current-context" in text and "kind" in text and "clusters" in text
+    )
+
+
+def _is_secret_of_kubernetes(text: str) -> bool:
+    # Charts have some in comments, and others name a `SecretStore`.
+    is_one = "Secret" in text and _SECRET.search(text) is not None
+    return is_one and _MANIFEST.search(text) is not None
 
 
 def assigned_secrets(text: str, any_name: bool = False) -> Iterator[str]:

@@ -33,6 +33,7 @@ from ..files.access import (
     system_reason,
 )
 from ..files.marks import is_written_by_us
+from ..model import Item
 from ..text.format import plural
 from ..text.words import late_pattern
 from .documents import can_read, is_document
@@ -478,15 +479,33 @@ def without_secrets(
 ) -> str | None:
     """Return a text with its credentials masked; `None` where it is left out for them (PF609).
 
+    A file with a credential in its path is left out: masked, the path would be another one.
     `shown` stands for the place in the message; `whole` is a diff of one file with all its lines.
     """
     if not wanted.secret_scan:
         return text
     scan = wanted.scan or SecretScan(wanted.secret_allowlist)
-    clean = scan.clean(text, place, show_path(shown or place), whole)
+    clean = None
+    if shown is not None or not scan.refuse_name(place):
+        clean = scan.clean(text, place, show_path(shown or place), whole)
     if wanted.scan is None:
         scan.report(diagnostics)
     return clean
+
+
+def items_without_secrets(
+    items: Iterable[Item], place: str, diagnostics: Diagnostics, wanted: FolderFilter
+) -> list[Item]:
+    """Return the items of a file with the credentials in their texts masked (PF609)."""
+    found = []
+    for item in items:
+        content, expanded = (
+            text and without_secrets(text, place, diagnostics, wanted)
+            for text in (item.content or "", item.expanded)
+        )
+        if content is not None and (expanded or not item.expanded):
+            found.append(replace(item, content=content, expanded=expanded))
+    return found
 
 
 def unwanted_name(name: str) -> str | None:

@@ -32,7 +32,7 @@ from .folders import (
     MAX_NAMES_SHOWN,
     FolderFilter,
     Progress,
-    without_secrets,
+    items_without_secrets,
 )
 from .intended import has_keys_of_a_job
 from .item_files import NoItemsError, load_items, parse_items
@@ -433,8 +433,9 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
                 elif is_text_source(path, folder):
                     items = _named(partial(load_files, path, **near), int(len(names) == 1))
                     place = name.partition("://")[2].lstrip("/")
-                    clean = _clean_items(items, name, diagnostics, wanted if is_folder else None)
-                    found += [replace(item, path=place, url=name) for item in clean]
+                    if is_folder:  # else somebody named the file
+                        items = items_without_secrets(items, name, diagnostics, wanted)
+                    found += [replace(item, path=place, url=name) for item in items]
                 else:
                     text = read_text(path, **near)
                     found += parse_items(text, where=name, diagnostics=said)
@@ -451,24 +452,6 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
 def _place_in_store(said: Diagnostic, path: str, url: str) -> Diagnostic:
     """Return what is said of a copy as said of the file in its store; the copy is gone."""
     return dataclasses.replace(said, where=said.where and said.where.replace(path, url))
-
-
-def _clean_items(
-    items: list[Item], place: str, diagnostics: Diagnostics, wanted: FolderFilter | None
-) -> list[Item]:
-    """Return the items of a file with their credentials masked; all of one without a filter."""
-    if wanted is None:  # somebody named the file
-        return items
-    found = []
-    for item in items:
-        texts = {"content": item.content or "", "expanded": item.expanded}
-        clean = {
-            name: text and without_secrets(text, place, diagnostics, wanted)
-            for name, text in texts.items()
-        }
-        if clean["content"] is not None and (clean["expanded"] or not item.expanded):
-            found.append(replace(item, **clean))
-    return found
 
 
 def _text_loaders(

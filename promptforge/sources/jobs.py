@@ -35,11 +35,8 @@ if TYPE_CHECKING:
 # These two go on to the options, where flags may overrule them.
 _OPTION_KEYS = ("profile", "attack")
 KNOWLEDGE_LISTS = ("man_pages", "documents", "mitre_techniques")
-"""The three lists of a `knowledge` block."""
 MAX_XML_DEPTH = 50
-"""Elements of XML that may nest."""
 MAX_XML_BYTES = 1 << 20
-"""Bytes of an XML job."""
 MAX_NAMES_SHOWN = 8
 """Elements and attributes around a `<context>` that a message names."""
 _OPTIONS_ELSEWHERE = "give options as flags, or write the job as YAML"

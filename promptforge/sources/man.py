@@ -21,9 +21,7 @@ from ..model import Item
 from ..text.words import late_pattern
 
 PAGE_WIDTH_COLUMNS = 100
-"""Width of a line, in columns."""
 MAX_PROGRAM_SECONDS = 20
-"""Seconds that one program may take."""
 MAX_PAGE_BYTES = 64 << 20
 """Bytes of a packed page that are unpacked."""
 # `[` is a program with a man page. A name never begins with `-`, so it is no option of `man`.

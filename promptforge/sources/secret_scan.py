@@ -14,6 +14,7 @@ from functools import partial
 from itertools import islice
 
 from ..errors import Diagnostics
+from ..files.access import show_path
 from ..files.memory import recall_clean
 from ..text.format import plural
 from ..text.words import late_pattern
@@ -113,6 +114,13 @@ class SecretScan:
             found += [each for _, in_side in sides for each in in_side]
             self._note(shown, found, is_masked=masked is not None)
         return masked
+
+    def refuse_name(self, place: str) -> bool:
+        """Tell whether a path holds a credential, and note that its text is left out."""
+        found = self._find(place, "")
+        if found:
+            self._note(show_path(place), found, is_masked=False)
+        return bool(found)
 
     def _find(self, text: str, place: str) -> list[_Found]:
         return [*islice(find_credentials(text, place, self._allowed), MAX_SECRETS + 1)]

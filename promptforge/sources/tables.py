@@ -21,7 +21,6 @@ from .workspace import read_named
 
 TABLE_SUFFIXES = (".csv", ".tsv")
 MAX_COLUMNS_SHOWN = 3
-"""Columns that a message names."""
 
 
 def load_table(path: str, *, diagnostics: Diagnostics, workspace: StrPath) -> list[Item] | None:

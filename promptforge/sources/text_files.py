@@ -46,6 +46,7 @@ from .folders import (
     LeftOut,
     Progress,
     is_earlier_output,
+    items_without_secrets,
     read_folder,
     read_wanted,
     report_left_out,
@@ -145,7 +146,10 @@ def _load_folder(
         about: dict[str, Any] = {"commits_ago": ages.get(name.removeprefix(lead))}
         about["linguist"] = marks.get(name) or None
         about = {key: value for key, value in about.items() if value is not None}
-        for item in file_items(name, text, said):
+        items = file_items(name, text, said)
+        if name.endswith(".ipynb"):  # in its JSON a backslash stood before each quote
+            items = items_without_secrets(items, name, diagnostics, wanted)
+        for item in items:
             note_beginning(item.content or "", text)
             yield replace(item, metadata={**item.metadata, **about})
         diagnostics.extend(said)
@@ -163,10 +167,7 @@ def is_text_source(path: str, workspace: StrPath) -> bool:
         return True
     if part_word(path) or language_of(path) not in DATA_LANGUAGES:
         return _exists(path, workspace)
-    try:
-        return os.path.isdir(os.path.join(workspace, path))
-    except ValueError:  # a NUL in the name
-        return False
+    return os.path.isdir(os.path.join(workspace, path))
 
 
 def load_documents(path: str, *, workspace: StrPath, diagnostics: Diagnostics) -> list[Item]:
@@ -216,10 +217,7 @@ def _load_each(
 
 
 def _exists(path: str, workspace: StrPath) -> bool:
-    try:
-        return os.path.lexists(os.path.join(workspace, path))
-    except ValueError:  # a NUL in the name
-        return False
+    return os.path.lexists(os.path.join(workspace, path))
 
 
 def split_range(spec: str, workspace: StrPath) -> tuple[str, int | None, int | None]:

@@ -118,6 +118,9 @@ FILES = {
     "config/database.yml": "a:\n  password: <%= ENV['DB_PW'] || '{0}' %>", "application.yml": "password: ${{DB_PW:{0}}}",
     "kinds.yaml": "apiVersion: v1\nkind: Secret\ndata:\n  db: {0}==", ".bash_history": "ls\nmysql -u root -p{0} app",
     "deploy.sh": "curl -u ada:{0} https://api.acme.io", "hook.sh": 'curl -H "Authorization: Bearer {1}" x',
+    "Makefile": "DB_PASSWORD ?= {0}", "run.bat": "set DB_PASSWORD={0}", "app.log": "login: password={0} ok",
+    "Info.plist": "<key>APIToken</key>\n<string>{1}</string>", "set.ps1": '$env:DB_PASSWORD = "{0}"',
+    "unattend.xml": "<AdministratorPassword><Value>{0}</Value>",
     "a.dockerfile": "RUN sshpass -p {0} ssh x && docker login -u ada -p {0} r.acme.io",
     "deploy/secret.yaml": "apiVersion: v1\nkind: Secret\nstringData:\n  y: {0}",
     "deploy/db.yaml": "# Database\napiVersion: v1\nkind: Secret\ndata:\n  dsn: {0}",
@@ -134,6 +137,55 @@ def test_a_password_in_any_form_of_settings_is_masked_or_its_file_left_out(place
         assert not [each for each in (PASSWORD, LONG, "9f86d081") if each in clean]
 
 
+AWS_SECRET = "vyAIZVAgkmOt8Fsw/YBfHe" + "+LMyIeMwlLgHE9bwWH"
+IN_ANY_TEXT = {
+    "s = Session('AKIA" + "I7QXSU2JTPNN4B6M',\n    '{0}')": AWS_SECRET,
+    "ada,AKIA" + "I7QXSU2JTPNN4B6M,{0}": AWS_SECRET,
+    "Authorization: Basic {0}": LONG, '-H "X-Api-Key: {0}"': LONG, "'X-Auth-Token': '{0}'": LONG,
+    '{{"name": "Authorization", "value": "Bearer {0}"}}': LONG, "Authorization:\n      - Basic {0}": LONG,
+    "Cookie: lang=en; sessionid={0}; a=b": LONG, "Set-Cookie: JSESSIONID={0}; Path=/": LONG,
+    ".acme.io\tTRUE\t/\tTRUE\t0\tsid\t{0}": LONG,
+    "CREATE USER ada IDENTIFIED BY '{0}';": PASSWORD, "alter user ada with password '{0}';": PASSWORD,
+    "SET PASSWORD FOR ada = PASSWORD('{0}')": PASSWORD,
+    'connect(api_key="{0}")': LONG, "    token = '{0}'\n": LONG, 'os.environ["SECRET_KEY"] = "{0}"': LONG,
+    'const apiKey: string = "{0}"': LONG, '"{{\\"client_secret\\": \\"{0}\\"}}"': LONG,
+    "<RSAKeyValue><D>{0}</D>": LONG * 2, "{0}": "a1B2c3D4e5F6g7.atlasv1." + LONG * 2,
+    "x = '{0}'": "sk-lf-" + "9c177612-f332-126d-bb2b-6997acf10654",
+    "key: {0}": "re_" + "a1B2c3D4_" + "a1B2c3D4" * 3, "login {0}": "cio" + "a1B2c3D4" * 4,
+}  # fmt: skip
+"""A line of any program, log or page → the credential in it."""
+
+
+@pytest.mark.parametrize("line", IN_ANY_TEXT)
+def test_a_credential_with_a_form_of_its_own_is_masked_in_any_text(line: str) -> None:
+    secret = IN_ANY_TEXT[line]
+    clean = SecretScan().clean(f"before\n{line.format(secret)}\nafter\n", "a.py", "a.py")
+    assert clean is not None and secret not in clean and "REDACTED" in clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "authorization: x-amz-content-sha256", "Authorization: Bearer imdsv2_session_token",
+        "api-key: test-api-key-12345678", "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+        'token = "continue_token_v2_of_pages"', 'publicKeyToken="89845dcd8080cc91"',
+        "revert(token, 'ERC721NonexistentToken')", 'secret="projects/p1/secrets/my-secret-v1"',
+        'token = "settings.AUTH_TOKEN_OF_API_V2"', "password 'changeme1'", "IDENTIFIED BY '${DB_PW_2}'",
+        "sha256 of AKIA" + "I7QXSU2JTPNN4B6M: " + "0a1b2c3d4e" * 4,
+    ],
+)  # fmt: skip
+def test_names_beside_words_for_secrets_are_none(text: str) -> None:
+    found = find_credential(text, "a.py")
+    assert found in (None, "an AWS access key")
+
+
+@pytest.mark.parametrize(
+    "unit", ["api-key=", "token='", "password '", "Cookie: sid=", ";a", "AKIA"]
+)
+def test_patterns_of_any_text_are_tried_in_one_pass(unit: str) -> None:
+    find_credential(unit * 20_000)
+
+
 @pytest.mark.parametrize(
     ("place", "text"),
     [
@@ -142,6 +194,10 @@ def test_a_password_in_any_form_of_settings_is_masked_or_its_file_left_out(place
         ("deployment.yaml", "secretName: db-credentials-v1\ntoken: my-token-2\npassword: ${DB_PASSWORD}\n"),
         ("app.toml", 'private_key = "./keys/server1.pem"\ntoken_url = "https://a.io/token2"\n'),
         ("client.py", 'password = "Tr0ub4dor9xQ"\n'), ("notes.md", "password: Tr0ub4dor9xQ\n"),
+        ("app.config", '<assemblyIdentity name="A" publicKeyToken="b77a5c561934e089" />'),
+        ("secrets.yaml", "existingSecret: tls-of-a\nsecretName: tls-of-b1\nsecretRef: tls-of-c\n"),
+        ("values.yaml", "# kind: Secret\na:\n  apiVersion: v1\n  tls: VersionTLS13\n  args: --duration2=2h30\n"),
+        ("store.yaml", "apiVersion: v1\nkind: SecretStore\nspec:\n  server: vault-2-of-acme\n"),
         ("tokens.txt", "the quick brown fox jumps over the lazy dog and on it went\nx1\n"),
         ("appsettings.sample.json", '{"x": 1}'), ("conf.sample.yml", "token: aZ4kQ9wE2rT7\n"),
         ("netrc.py", "machine a login b password c3cccccc\n"), (".env", "CI=true\nURL=https://a.io/x1\n"),

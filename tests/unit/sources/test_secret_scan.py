@@ -250,3 +250,23 @@ def test_the_note_masks_of_a_path_only_what_is_a_credential_by_itself() -> None:
     (note,) = said
     assert "shop-payments/compose.yml" in note.message
     assert TOKEN not in note.message and f"{MASK}/a.py" in note.message
+
+
+def test_a_file_with_a_credential_in_its_path_is_left_out(tmp_path: Path) -> None:
+    for name in ("a.py", f"{TOKEN}.py", f"d-{TOKEN}/b.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"x = {len(name)}\n")
+    found = pf.load(files=".", workspace=tmp_path)
+    assert [item.path for item in found] == ["a.py"]
+    (said,) = (each.message for each in found.warnings if each.code == "PF609")
+    assert "skipped 2 texts" in said and f"d-{MASK}/b.py" in said and TOKEN not in said
+
+
+def test_a_notebook_is_searched_as_it_is_shown(tmp_path: Path) -> None:
+    # Written as JSON, each quote has a backslash before it.
+    secret = "vyAIZVAgkmOt8Fsw/YBfHe" + "+LMyIeMwlLgHE9bwWH"
+    source = f'connect(aws_secret_access_key="{secret}")\n'
+    cell = {"cell_type": "code", "source": [source], "outputs": []}
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell], "nbformat": 4}))
+    (item,) = pf.load(files=".", workspace=tmp_path)
+    assert f'aws_secret_access_key="{MASK}"' in (item.content or "")
