@@ -652,9 +652,7 @@ class RowRenderer:
             if column is None:
                 continue
             given = value.get(column)
-            if key == "items" and isinstance(given, str) and given.strip() == "[]":
-                given = []
-            if _is_blank(given) or given == []:
+            if _is_blank(given) or given in ([], "[]"):
                 found = "is empty"
                 if given is None:
                     found = "is null" if column in value else "is missing"

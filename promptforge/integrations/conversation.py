@@ -19,12 +19,7 @@ from msgspec.structs import replace
 from ..engine import log_diagnostics
 from ..errors import Diagnostic, Diagnostics, OptionError
 from ..prompts.histories import read_message
-from ..prompts.ladder import (
-    FittedHistory,
-    HistoryFitter,
-    say_changes,
-    with_output,
-)
+from ..prompts.ladder import FittedHistory, HistoryFitter, say_changes, with_output
 from ..prompts.libraries import Dumper
 from ..prompts.messages import (
     ImageBlock,

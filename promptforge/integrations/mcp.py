@@ -14,14 +14,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
