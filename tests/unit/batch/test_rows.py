@@ -347,7 +347,7 @@ def test_a_list_in_json_in_the_column_of_items_is_read_as_that_list(text: str, c
 @pytest.mark.parametrize("key", ["items", "user", "history", "files", "max_tokens", "profile"])
 def test_a_blank_text_in_a_column_is_nothing(key: str, blank: str | None) -> None:
     columns = {"items": "ctx", key: "own"}
-    given = {"ctx": ["It packs."], "own": [blank]}
+    given: dict[str, list[Any]] = {"ctx": ["It packs."], "own": [blank]}
     made = RenderBatch(columns=columns)(given)
     items = [] if key == "items" else ["It packs."]
     assert made["error"] == [""] and made["text"] == [pf.render(items).text]
