@@ -52,7 +52,6 @@ from ..sources.intended import PROMPT_TEXT_KEYS
 from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, table_rows, without_point
-from ..sources.records import load_records
 from ..sources.shapes import ITEM_FIELDS
 from ..text.format import plural
 from ..text.words import late_pattern, late_property
@@ -777,7 +776,7 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
     of_list = Diagnostics()
     try:  # a table of CSV has no lists, so they stand in it as texts
         records = decode_json(given, twice, lenient=True)
-        items = load_records(records, where="items", diagnostics=of_list)
+        items = gather(SourceRequest(records=records), of_list)
     except (ValueError, RecursionError, ItemError):
         return [given]
     if not all(isinstance(record, dict | str) for record in records):

@@ -26,8 +26,8 @@ from promptforge.batch.rows import (
     make_spec,
     row_id,
 )
+from promptforge.engine import gather
 from promptforge.errors import ItemError, OptionError
-from promptforge.sources.records import load_records
 
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code"}
 
@@ -354,15 +354,16 @@ def test_a_blank_text_in_a_column_is_nothing(key: str, blank: str | None) -> Non
 
 
 def test_a_list_in_json_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
+    asked: list[Any] = []
 
-    def read(records: object, **given: Any) -> Any:
-        asked.append(records)
-        return load_records(records, **given)
+    def read(wanted: Any, said: Any) -> Any:
+        asked.append(wanted.records)
+        return gather(wanted, said)
 
-    monkeypatch.setattr(rows, "load_records", read)
+    monkeypatch.setattr(rows, "gather", read)
     made = RenderBatch(columns={"items": "ctx"})({"ctx": ['["It packs.", {"x": 1}]']})
-    assert asked == [["It packs.", {"x": 1}]] and made["items_included"] == [1]
+    assert asked[0] == ["It packs.", {"x": 1}] and made["items_included"] == [1]
+    assert [type(each) for each in asked[1]] == [pf.Item]
 
 
 @pytest.mark.parametrize(
