@@ -651,11 +651,7 @@ class RowRenderer:
             if column is None:
                 continue
             given = value.get(column)
-            if isinstance(given, str):
-                given = given.strip()
-            if given == "[]" and key == "items":
-                given = []
-            if given in (None, "", []):
+            if _is_blank(given) or given in ([], "[]"):
                 found = "is empty"
                 if given is None:
                     found = "is null" if column in value else "is missing"
@@ -666,7 +662,8 @@ class RowRenderer:
         """Return what a row asks for; raises `OptionError` for a key that no row takes."""
         columns = self._spec.columns
         if columns:
-            value = {key: value[column] for key, column in columns.items() if column in value}
+            given = {key: value.get(column) for key, column in columns.items()}
+            value = {key: each for key, each in given.items() if not _is_blank(each)}
         records = value.pop("items", None) if "items" in columns else None
         asked = _understand(value, self._spec.to)
         if records is None:
@@ -761,8 +758,13 @@ _LINES = late_pattern(r":\d+(?:-\d*)?$")
 """The range of lines after a path: `a.py:3-5`."""
 
 
+def _is_blank(value: object) -> bool:
+    """Tell whether a column gives nothing; a table of CSV has a blank text for null."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
 def _column_records(given: Any, said: Diagnostics) -> Any:
-    """Return the records in an items column: of a text those of its JSON list, else it alone.
+    """Return the records in an items column: of a text the items of its JSON list, else it alone.
 
     Any other text is an item, however it looks, and no name of a file.
     """
@@ -771,9 +773,10 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
     if not given.lstrip().startswith("["):
         return [given]
     twice: dict[str, None] = {}
+    of_list = Diagnostics()
     try:  # a table of CSV has no lists, so they stand in it as texts
         records = decode_json(given, twice, lenient=True)
-        gather(SourceRequest(records=records), Diagnostics())
+        items = gather(SourceRequest(records=records), of_list)
     except (ValueError, RecursionError, ItemError):
         return [given]
     if not all(isinstance(record, dict | str) for record in records):
@@ -783,7 +786,8 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
         message = f"the text in the column of items is a JSON list, read as {read}"
         said.add("PF202", message, severity="info")
         report_repeated_keys(twice, said, "items")
-    return records
+    said.extend(of_list)
+    return items
 
 
 def _confine(path: str) -> None:

@@ -25,13 +25,7 @@ from ..files.marks import mark_written, refuse_input
 from ..text.escape import to_label
 from ..text.format import plural
 from .flags import complete_code, json_flag, profile_flags
-from .inputs import (
-    TRUST_STATES,
-    TRUSTED_STATES,
-    or_local_folders,
-    require_trust,
-    take_settings,
-)
+from .inputs import TRUST_STATES, TRUSTED_STATES, or_local_folders, require_trust, take_settings
 from .output import (
     Column,
     check_new_or_ours,

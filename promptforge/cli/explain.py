@@ -20,7 +20,6 @@ from ..config.models import price_of
 from ..config.options import OPTION_VOCABULARY, as_flags, flag_name, flag_value
 from ..engine import REASONS
 from ..model import Explanation, Remedy, Result, ResultItem, budget_words, path_with_lines
-from ..reasons import Reason
 from .flags import GroupedCommand, complete_path, input_flags, memory_flag, output_flags
 from .inputs import CommandRequest, exit_code, read_request
 from .output import (
@@ -251,7 +250,7 @@ def reason_lines(
         if reason not in counts:
             continue
         remedy = remedy_of.get(reason)
-        texts = [_meaning(about, options)]
+        texts = [about.fill(about.sentence, options, flag_name(about.option or ""))]
         if about.lacks_room and (remedy is None or remedy.items < counts[reason]):
             texts.append("--max-tokens with the number under 'fits at' brings it back whole")
         yield from _wrapped(f"{reason:<{wide}}  ", "; ".join(texts))
@@ -262,10 +261,6 @@ def reason_lines(
             yield from _wrapped(" " * (wide + 2), line)
     if counts:
         yield ""
-
-
-def _meaning(reason: Reason, options: Mapping[str, Any]) -> str:
-    return reason.fill(reason.sentence, options, flag_name(reason.option or ""))
 
 
 def _remedy(remedy: Remedy, name: str) -> str:

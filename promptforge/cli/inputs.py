@@ -399,7 +399,7 @@ def read_request(
     `stdin_taken`: standard input holds a text of the prompt, so it is not read as items. `texts`
     are the flags that gave the texts of a whole prompt, `None` for a context alone.
     """
-    _refuse_second_reader(_readers(items, given))
+    refuse_second_reader(_readers(items, given))
     given, diagnostics = dict(given), Diagnostics()
     job = _read_job(given, diagnostics)
     options = _job_options(job.options, job.lines, given["job"], diagnostics)
@@ -566,7 +566,7 @@ def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     from ..sources.text_files import split_range
     from ..sources.workspace import is_stream, read_named
 
-    text, _ = read_named(path, workspace=typed_access(), diagnostics=Diagnostics(), zeros=True)
+    text, _ = read_named(path, workspace=typed_access(), diagnostics=Diagnostics(), names=True)
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
     if not (is_stream(path) or given["allow_outside"]):
@@ -688,7 +688,7 @@ def _is_stdin_taken(items: tuple[str, ...], given: Mapping[str, Any]) -> bool:
     named = [f"--{flag}-file" for flag in _JOB_KEYS if given[f"{flag}_file"] == "-"]
     if given["history"] == "-":
         named.append("--history")
-    _refuse_second_reader([*_readers(items, given), *named])
+    refuse_second_reader([*_readers(items, given), *named])
     return bool(named)
 
 
@@ -699,11 +699,12 @@ def _readers(items: tuple[str, ...], given: Mapping[str, Any]) -> list[str]:
     return readers + ["--files-from"] * (given["files_from"] == "-")
 
 
-def _refuse_second_reader(readers: list[str]) -> None:
-    # The second would find it empty, and nothing would say so.
+def refuse_second_reader(readers: list[str]) -> None:
+    """Raise a usage error for two readers: the second would find standard input empty, unsaid."""
     if len(readers) > 1:
-        both = " and ".join(readers)
-        raise click.UsageError(f"only one input can be standard input, and {both} name it")
+        both = " and ".join(dict.fromkeys(readers))
+        named = "name it" if len({*readers}) > 1 else "names it twice"
+        raise click.UsageError(f"only one input can be standard input, and {both} {named}")
 
 
 def _read_text(flag: str, given: dict[str, Any]) -> str | None:

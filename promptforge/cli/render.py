@@ -35,7 +35,15 @@ from .flags import (
     read_option,
     verbose_flag,
 )
-from .inputs import CommandRequest, JobPlace, exit_code, keep_memory, read_request, take_options
+from .inputs import (
+    CommandRequest,
+    JobPlace,
+    exit_code,
+    keep_memory,
+    read_request,
+    refuse_second_reader,
+    take_options,
+)
 from .output import (
     check_output,
     copy_text,
@@ -210,6 +218,7 @@ def count_command(
     # At a terminal nobody would know what the command waits for.
     if not files and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("nothing to count: name a file or a folder, or pipe a text in")
+    refuse_second_reader(["FILES"] * files.count("-"))
     diagnostics = Diagnostics()
     keep_memory(files, typed_access(), secret_scan=given["secret_scan"])
     rows = _count_all(files or ("-",), given, counter, diagnostics)

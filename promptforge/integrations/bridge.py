@@ -22,14 +22,7 @@ import msgspec
 
 from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import load_profile
-from ..errors import (
-    BudgetError,
-    Diagnostics,
-    ItemError,
-    OptionError,
-    pip_install,
-    show_value,
-)
+from ..errors import BudgetError, Diagnostics, ItemError, OptionError, pip_install, show_value
 from ..files import Folders, folder_paths
 from ..model import Item, Result, ShownItem
 from ..prompts.compose import Composer, PromptTemplates

@@ -19,13 +19,7 @@ from msgspec.structs import replace
 from ..engine import log_diagnostics
 from ..errors import Diagnostic, Diagnostics, OptionError
 from ..prompts.histories import read_message
-from ..prompts.ladder import (
-    FittedHistory,
-    HistoryFitter,
-    say_changes,
-    to_response,
-    with_output,
-)
+from ..prompts.ladder import FittedHistory, HistoryFitter, say_changes, to_response, with_output
 from ..prompts.libraries import Dumper
 from ..prompts.messages import (
     ImageBlock,
@@ -107,10 +101,10 @@ class Conversation:
 
 def _units(given: Any) -> list[Any]:
     """Return the parts of a message of Pydantic AI, each as a message; any other one itself."""
-    kind = _get(given, "kind")
-    if kind not in ("request", "response") or not isinstance(_get(given, "parts"), Sequence):
+    kind, parts = _get(given, "kind"), _get(given, "parts")
+    if kind not in ("request", "response") or not isinstance(parts, Sequence):
         return [given]
-    return [{"kind": kind, "parts": [part]} for part in given.parts]
+    return [{"kind": kind, "parts": [part]} for part in parts]
 
 
 def _rebuild(given: Any, units: list[Any]) -> Any:
@@ -118,8 +112,8 @@ def _rebuild(given: Any, units: list[Any]) -> Any:
         return given
     if _get(given, "kind") not in ("request", "response"):
         return units[0]
-    parts = [unit["parts"][0] for unit in units]
-    same = len(parts) == len(given.parts) and all(map(is_, parts, given.parts))
+    parts, before = [unit["parts"][0] for unit in units], _get(given, "parts")
+    same = len(parts) == len(before) and all(map(is_, parts, before))
     return given if same else _copy(given, {"parts": parts})
 
 
@@ -220,10 +214,11 @@ def _is_result(value: Any) -> bool:
         return True
     if isinstance(kind, str) and (kind.endswith("call_output") or kind == "tool_result"):
         return True
+    if _get(value, "part_kind") in ("tool-return", "retry-prompt"):  # Pydantic AI
+        return True
     if isinstance(value, dict):
         return not value.keys().isdisjoint(("toolResult", "functionResponse", "function_response"))
-    of_pydantic_ai = _get(value, "part_kind") in ("tool-return", "retry-prompt")
-    return of_pydantic_ai or (hasattr(value, "response") and hasattr(value, "name"))
+    return hasattr(value, "response") and hasattr(value, "name")
 
 
 def _with_result(value: Any, text: str) -> Any:

@@ -89,13 +89,15 @@ class ContextBuilder:
         """Read a component; functions are looked up by name, in the modules Haystack allows."""
         given = dict(data.get("init_parameters", {}))
         for name in _FUNCTIONS:
-            if isinstance(given.get(name), str):
-                given[name] = deserialize_callable(given[name])
+            written = given.get(name)
+            # `rerank` also takes a word, such as "mmr"; a function has its module's name.
+            if isinstance(written, str) and "." in written:
+                given[name] = deserialize_callable(written)
         made: ContextBuilder = default_from_dict(cls, {**data, "init_parameters": given})
         return made
 
 
-_FUNCTIONS = ("embed", "on_result")
+_FUNCTIONS = ("embed", "on_result", "rerank")
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -6,17 +6,17 @@ options, and the name of a file as tokenizer or profile is refused.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
 import gc
 import json
+import os
 import re
-import sys
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Mapping,
-    Sequence,
-)
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from math import inf
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import msgspec
@@ -27,6 +27,7 @@ from ..config.profiles import find_profiles
 from ..engine import ContextRenderer, Templates, list_tokenizers
 from ..errors import ItemError, OptionError, PromptForgeError, quote, suggest_name
 from ..files import Folders, folder_paths
+from ..files.access import naming_path
 from ..model import Result
 from .bridge import missing_extra
 from .mcp_folders import gather_within, open_folders
@@ -126,23 +127,21 @@ class _Server(MCPServer):
 
     def serve(self, http: tuple[str, int] | None) -> None:
         """Serve at a host and a port, or at standard input and output."""
-        if http is None:
-            self.run()
-        else:
+        if http is not None:
             self.run("streamable-http", host=http[0].strip("[]"), port=http[1])
+            return
+        with first_error():
+            self.run()
 
     async def run_stdio_async(self) -> None:
         server = self._lowlevel_server
         options = server.create_initialization_options()
         send, messages = anyio.create_memory_object_stream[Any]()
-        try:
-            lines: Any = _read_lines()
-            async with stdio_server(lines) as (read, write), anyio.create_task_group() as tasks:
-                answers: Any = _Answers(write)
-                tasks.start_soon(_pass_messages, read, send, answers)
-                await server.run(messages, answers, options)
-        except* BrokenPipeError:  # the client has gone
-            pass
+        lines: Any = _read_lines()
+        async with stdio_server(lines) as (read, write), anyio.create_task_group() as tasks:
+            answers: Any = _Answers(write)
+            tasks.start_soon(_pass_messages, read, send, answers)
+            await server.run(messages, answers, options)
 
     def streamable_http_app(self, **given: Any) -> Any:
         self.is_open = bool(self.roots)
@@ -243,10 +242,64 @@ _NO_MESSAGE = "this is no message of JSON-RPC 2.0; an id is a text or a whole nu
 _ODD_ID = re.compile(rb'"id"\s*:\s*(?!["\s])(?!-?[0-9]+\s*[,}])')
 
 
+@contextlib.contextmanager
+def first_error() -> Iterator[None]:
+    """Raise the first error of a group alone, and none where the client has gone."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, BrokenPipeError):
+            return
+        with naming_path(Path("standard output")):  # such as of a full disk
+            raise error from None
+
+
 async def _read_lines() -> AsyncIterator[str]:
     """Yield the lines of standard input, and `{}`, which is no message, for one of a wrong id."""
-    async for line in anyio.wrap_file(sys.stdin.buffer):
+    async for line, _ in split_lines(start_reading()):
         yield "{}" if _has_wrong_id(line) else line.decode("utf-8", "replace")
+
+
+def start_reading() -> Callable[[], Awaitable[bytes]]:
+    """Read standard input in a thread; return a function that waits for its next bytes.
+
+    Nothing interrupts a thread that reads, and after Ctrl-C the program would wait for any but a
+    daemon until the client goes.
+    """
+    chunks: asyncio.Queue[bytes] = asyncio.Queue(4)
+    loop = asyncio.get_running_loop()
+    threading.Thread(target=_read_all, args=(chunks, loop), daemon=True).start()
+    return chunks.get
+
+
+def _read_all(chunks: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop) -> None:
+    data = b"x"
+    # The loop may be closed by then.
+    with contextlib.suppress(RuntimeError, concurrent.futures.CancelledError):
+        while data:
+            data = os.read(0, 1 << 16)
+            asyncio.run_coroutine_threadsafe(chunks.put(data), loop).result()
+
+
+async def split_lines(
+    read: Callable[[], Awaitable[bytes]], most: float = inf
+) -> AsyncIterator[tuple[bytes, bool]]:
+    """Yield lines; of one of more than `most` bytes its beginning and end, and False."""
+    held, is_whole = bytearray(), True
+    while data := await read():
+        *ended, rest = data.split(b"\n")
+        for part in ended:
+            held += part
+            yield bytes(held), is_whole and len(held) <= most
+            held, is_whole = bytearray(), True
+        held += rest
+        if len(held) > most:
+            held, is_whole = held[:200] + held[-200:], False
+    if held:
+        yield bytes(held), is_whole
 
 
 def _has_wrong_id(message: bytes) -> bool:

@@ -8,14 +8,12 @@ and the words of the call. The last text of such a result says how to get the re
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import inspect
 import json
 import os
 import re
 import signal
 import sys
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -43,7 +41,7 @@ from ..files.access import system_reason
 from ..text.escape import SURROGATE
 from ..text.languages import language_of
 from .bridge import Bridge
-from .mcp import MAX_SECONDS_AT_END, _Server
+from .mcp import MAX_SECONDS_AT_END, _Server, first_error, split_lines, start_reading
 from .mcp_results import MAX_BYTES, MAX_QUESTION_CHARS, ResultShortener, ToolResult
 
 TOO_LONG = f"is longer than {MAX_BYTES >> 20} MiB"
@@ -349,22 +347,6 @@ def _texts_in(
 # --- links to servers, and to clients -------------------------------------------------------------
 
 
-async def _lines(read: Callable[[], Awaitable[bytes]]) -> AsyncIterator[tuple[bytes, bool]]:
-    """Yield lines; of one of more than `MAX_BYTES` its beginning and end, and False."""
-    held, is_whole = bytearray(), True
-    while data := await read():
-        *ended, rest = data.split(b"\n")
-        for part in ended:
-            held += part
-            yield bytes(held), is_whole and len(held) <= MAX_BYTES
-            held, is_whole = bytearray(), True
-        held += rest
-        if len(held) > MAX_BYTES:
-            held, is_whole = held[:200] + held[-200:], False
-    if held:
-        yield bytes(held), is_whole
-
-
 @asynccontextmanager
 async def run_command(words: Sequence[str], relay: Relay) -> AsyncIterator[Send]:
     """Start a server, and end it with all that it started; yield the way to it."""
@@ -383,7 +365,7 @@ async def run_command(words: Sequence[str], relay: Relay) -> AsyncIterator[Send]
         return b""
 
     async def read() -> None:
-        async for line, is_whole in _lines(receive):
+        async for line, is_whole in split_lines(receive, MAX_BYTES):
             await relay.from_server(line, is_whole)
         with anyio.move_on_after(SECONDS_TO_END):
             await process.wait()
@@ -474,28 +456,16 @@ async def serve_pipes(shortener: ResultShortener, link: Any) -> str | None:
         async with lock:
             await anyio.to_thread.run_sync(_write_all, line + b"\n")
 
-    chunks: asyncio.Queue[bytes] = asyncio.Queue(4)
-    # A thread that reads is not interrupted, and the program would wait for any but a daemon.
-    loop = asyncio.get_running_loop()
-    threading.Thread(target=_read_all, args=(chunks, loop), daemon=True).start()
     relay = Relay(shortener, write)
     async with relay.to(link):
         relay.watch_signals()
-        async for line, is_whole in _lines(chunks.get):
+        async for line, is_whole in split_lines(start_reading(), MAX_BYTES):
             if is_whole:
                 await relay.from_client(line)
             else:
                 await relay.refuse_request(line)
         await relay.finish()
     return relay.ended
-
-
-def _read_all(chunks: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop) -> None:
-    data = b"x"
-    with suppress(RuntimeError, concurrent.futures.CancelledError):  # the loop is closed
-        while data:
-            data = os.read(0, 1 << 16)
-            asyncio.run_coroutine_threadsafe(chunks.put(data), loop).result()
 
 
 def _write_all(data: bytes) -> None:
@@ -609,16 +579,12 @@ def wrap_server(command: Sequence[str], http: tuple[str, int] | None, /, **setti
     if http is not None:
         front = _HttpFront(shortener, link)
         serve = partial(front.serve_until_end, http[0].strip("[]"), http[1])
+    ended = None
     try:
-        ended = anyio.run(serve)
-    except BaseExceptionGroup as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        if isinstance(error, MCPError):
-            error = ProxyError(f"the wrapped server refuses the greeting: {quote(str(error))}")
-        if not isinstance(error, BrokenPipeError):  # the client has gone
-            raise error from None
-        return
+        with first_error():
+            ended = anyio.run(serve)
+    except MCPError as error:
+        said = f"the wrapped server refuses the greeting: {quote(str(error))}"
+        raise ProxyError(said) from None
     if ended:
         raise ProxyError(ended)

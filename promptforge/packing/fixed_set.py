@@ -7,14 +7,7 @@ from collections.abc import Sequence
 from ..reasons import BUDGET, MAX_ITEMS, SECTION_BUDGET
 from .in_order import Packer
 from .shares import CLOSE_ENOUGH_TOKENS, MAX_LENGTHENED_IN_VAIN, Shares
-from .types import (
-    STUB_VARIANT,
-    Cost,
-    PackingStep,
-    budget_unit,
-    fits_within,
-    subtract_costs,
-)
+from .types import STUB_VARIANT, Cost, PackingStep, budget_unit, fits_within, subtract_costs
 
 
 def pack_fixed_set(

@@ -225,44 +225,57 @@ class Weight(NamedTuple):
     """Its files and recordings."""
 
 
-_HIDDEN, _IMAGES, _FILES, _NAMES = (
-    frozenset(PROVIDER_WORDS[kind]) for kind in ("hidden", "images", "files", "names")
+_HIDDEN, _IMAGES, _FILES, _NAMES, _DATA, _KINDS = (
+    PROVIDER_WORDS[kind] for kind in ("hidden", "images", "files", "names", "data", "kinds")
 )
 
 
 def weigh(value: Any) -> Weight:
-    """Add up the contents of a block, by the documented names of its fields."""
+    """Add up the contents of a block, by the documented names of its fields.
+
+    Arguments of calls and data in results are texts, whatever the words in them: the entry of a
+    folder may have the `type` `file`.
+    """
     texts: list[str] = []
     images: list[object] = []
     files: list[object] = []
     hidden = 0
-    waiting = [value]
+    waiting = [(value, False)]
     while waiting:
-        part = waiting.pop()
+        part, is_data = waiting.pop()
         if isinstance(part, list):
-            waiting += reversed(part)
+            waiting += [(member, is_data) for member in reversed(part)]
         elif isinstance(part, str):
             texts.append(part)
         if not isinstance(part, dict):
             continue
-        media = _medium(part)
+        media = _medium(part, is_data)
         if media == "image":
             images.append(part)
         elif media:
             files.append(part)
         else:
+            holds_data = is_data or part.get("type") == "json" or "part_kind" in part
             for key, member in reversed(part.items()):
                 # The `data` of a document is its text where its type says so.
-                read = key == "data" and part.get("type") == "text"
+                read = is_data or (key == "data" and part.get("type") == "text")
                 if key in _HIDDEN and isinstance(member, str) and not read:
                     hidden += len(member) * 3 // 4
                 elif key not in _NAMES:
-                    waiting.append(member)
+                    waiting.append((member, holds_data or key in _DATA))
     return Weight(tuple(texts), hidden, tuple(images), tuple(files))
 
 
-def _medium(part: dict[str, Any]) -> str:
+def _medium(part: dict[str, Any], is_data: bool) -> str:
     """Return `image` or `file` for an object that is one; empty for any other."""
+    block, kind = part.get("block_type"), part.get("kind")
+    if block in ("audio", "document", "image", "video"):  # LlamaIndex
+        return "image" if block == "image" else "file"
+    if kind in _KINDS or (kind == "binary" and "media_type" in part):  # Pydantic AI
+        is_image = kind == "image-url" or str(part.get("media_type")).startswith("image/")
+        return "image" if is_image else "file"
+    if is_data:
+        return ""
     kind = part.get("type")
     # Gemini names the resolution of an image beside it, so the whole part is the image.
     inner = part.get("inline_data") or part.get("inlineData") or part

@@ -27,13 +27,7 @@ from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.languages import language_of
 from .attack import TechniqueIndex, find_technique, read_attack
 from .changes import load_changed, load_diff, load_log
-from .folders import (
-    ALL_FILES,
-    MAX_NAMES_SHOWN,
-    FolderFilter,
-    Progress,
-    items_without_secrets,
-)
+from .folders import ALL_FILES, MAX_NAMES_SHOWN, FolderFilter, Progress, items_without_secrets
 from .intended import has_keys_of_a_job
 from .item_files import NoItemsError, load_items, parse_items
 from .man import load_man_page

@@ -22,14 +22,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import (
-    Diagnostics,
-    ItemError,
-    Severity,
-    did_you_mean,
-    quote,
-    type_name_of,
-)
+from ..errors import Diagnostics, ItemError, Severity, did_you_mean, quote, type_name_of
 from ..model import (
     MAX_LINE_NUMBER,
     NO_SCORE,

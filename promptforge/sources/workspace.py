@@ -119,18 +119,19 @@ def read_named(
     *,
     workspace: StrPath | None,
     diagnostics: Diagnostics,
-    zeros: bool = False,
+    names: bool = False,
     whole: bool = False,
 ) -> tuple[str, str]:
     """Return the text of a file, or for `-` of standard input, and its name for messages.
 
     `/dev/stdin` and the `/dev/fd/63` that a shell puts for `<(command)` are read too, to the end.
-    With `zeros` a text may hold them, as a list of `find -print0` does.
+    With `names` it is a list of names, as of `find -print0`: it may hold zeros, and no encoding is
+    guessed.
     """
     where = show_path(path)
     if not is_stream(path):
         data = _read(locate_file(path, workspace), where, diagnostics, whole)
-        return decode_text(data, where=where, diagnostics=diagnostics, zeros=zeros), where
+        return decode_text(data, where=where, diagnostics=diagnostics, names=names), where
     where = "<stdin>"
     most = MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ
     try:
@@ -147,7 +148,7 @@ def read_named(
         raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
     if len(data) > most:
         raise ItemError(f"more than {most >> 20} MiB in a stream", where=where)
-    return decode_text(data, where=where, diagnostics=diagnostics, zeros=zeros), where
+    return decode_text(data, where=where, diagnostics=diagnostics, names=names), where
 
 
 # Those of texts are a bell, a backspace, an escape, and DOS's mark of the end.
@@ -169,7 +170,7 @@ def is_stream(path: str) -> bool:
 
 
 def decode_text(
-    data: bytes, *, where: str, diagnostics: Diagnostics, zeros: bool = False, file: StrPath = ""
+    data: bytes, *, where: str, diagnostics: Diagnostics, names: bool = False, file: StrPath = ""
 ) -> str:
     """Return the text of bytes, UTF-8 but for a byte order mark.
 
@@ -181,14 +182,11 @@ def decode_text(
     for mark, kind in _BINARY_MARKS.items():
         if data.startswith(mark):
             raise BinaryFileError(f"not text but {kind}", where=where)
-    encoding = "utf-8"
-    for bom, name in _BOMS:
-        if data.startswith(bom):
-            data, encoding = data[len(bom) :], name
-            break
+    bom, encoding = next((row for row in _BOMS if data.startswith(row[0])), (b"", "utf-8"))
+    data = data[len(bom) :]
     beginning = data[:8192]
     # Every other byte of UTF-16 is a zero.
-    if not zeros and b"\0" in beginning and "\0" in beginning.decode(encoding, "replace"):
+    if not names and b"\0" in beginning and "\0" in beginning.decode(encoding, "replace"):
         text = _decode_unmarked(data)
         if text is None:
             raise BinaryFileError("a binary file", where=where)
@@ -198,8 +196,10 @@ def decode_text(
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as exc:
+        if names:  # the system takes any bytes in them
+            return os.fsdecode(data)
         # Compressed, say, without a zero. The end of a beginning may be half a character.
-        is_wrong = exc.reason != "unexpected end of data" and not zeros
+        is_wrong = exc.reason != "unexpected end of data"
         if is_wrong and _CONTROLS.search(data, 0, 8192):
             raise BinaryFileError("a binary file", where=where) from None
         named = _ENCODING.match(data)

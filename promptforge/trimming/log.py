@@ -13,15 +13,7 @@ from typing import NamedTuple
 from ..text.format import Marks
 from ..text.words import late_pattern
 from . import traceback
-from .pieces import (
-    CompactText,
-    Piece,
-    Pieces,
-    UnderQuery,
-    line_end,
-    line_gap,
-    split_lines,
-)
+from .pieces import CompactText, Piece, Pieces, UnderQuery, line_end, line_gap, split_lines
 
 _STAMP = late_pattern(
     r"[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\w{3}/\d{4}|\w{3} +\d{1,2} \d\d:\d\d|\d\d:\d\d:\d\d"

@@ -523,6 +523,7 @@ def test_what_is_wrong_leaves_the_last_account_alone(bench: Preview, open_page: 
     page.fill("#budget", "600")
     shows(page, "of 600 tokens", place="spent")
     assert page.get_attribute("#budget", "aria-invalid") == "false"
+    assert page.inner_text("#place") == ""
     page.wait_for_selector("#next")
     page.click("#options-open")
     page.fill("#o-max_items", "many")
@@ -714,6 +715,12 @@ def test_an_empty_page_offers_a_beginning(bench: Preview, open_page: Opener) -> 
     page.click("#welcome-take")
     shows(page, "out of a clipboard")
     assert page.is_hidden("#welcome")
+    page.click("#welcome-open")
+    page.type("#welcome-text", "half a thought")
+    page.keyboard.press("Escape")
+    assert page.is_hidden("#welcome") and page.evaluate("document.activeElement.id") == (
+        "welcome-open"
+    )
     give(bench, [])
     page.wait_for_selector("#welcome:not([hidden])")
     page.click("#welcome-sample")

@@ -262,7 +262,11 @@ function setBudget(value, { push = false } = {}) {
   delete now.view.options.max_tokens;
   const number = typeof value === "number" ? value : null;
   $("slider").value = number ?? $("slider").max;
-  if (document.activeElement !== $("budget")) $("budget").value = number ?? "";
+  if (document.activeElement !== $("budget")) {
+    $("budget").value = number ?? "";
+    $("budget").setAttribute("aria-invalid", "false");
+  }
+  said(""); // an odd number was asked for before
   changed({ push });
 }
 

@@ -27,6 +27,11 @@ export function setUp(done) {
   };
   $("welcome-open").addEventListener("click", want(true));
   $("welcome-close").addEventListener("click", want(false));
+  $("welcome").addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || there === 0) return;
+    want(false)();
+    $("welcome-open").focus();
+  });
   $("welcome-commands").replaceChildren(...COMMANDS.map(([command, what]) => make("li", {}, make("code", {}, command), make("span", { class: "quiet" }, ` ${what}`))));
   const take = async (body) => {
     if (body.text.length > MOST) return notice("welcome-error", { message: "That is more than the page takes: name the file on the command line" });

@@ -26,6 +26,7 @@ from promptforge.batch.rows import (
     make_spec,
     row_id,
 )
+from promptforge.engine import gather
 from promptforge.errors import ItemError, OptionError
 
 ITEM = {"content": "x = 1", "path": "a.py", "kind": "code"}
@@ -340,6 +341,29 @@ def test_a_list_in_json_in_the_column_of_items_is_read_as_that_list(text: str, c
     assert made["items_included"] == count
     assert ("JSON list" in said) == (count > 0)
     assert count or 'its column "ctx" is empty' in said
+
+
+@pytest.mark.parametrize("blank", ["", " \n", None])
+@pytest.mark.parametrize("key", ["items", "user", "history", "files", "max_tokens", "profile"])
+def test_a_blank_text_in_a_column_is_nothing(key: str, blank: str | None) -> None:
+    columns = {"items": "ctx", key: "own"}
+    given: dict[str, list[Any]] = {"ctx": ["It packs."], "own": [blank]}
+    made = RenderBatch(columns=columns)(given)
+    items = [] if key == "items" else ["It packs."]
+    assert made["error"] == [""] and made["text"] == [pf.render(items).text]
+
+
+def test_a_list_in_json_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def read(wanted: Any, said: Any) -> Any:
+        asked.append(wanted.records)
+        return gather(wanted, said)
+
+    monkeypatch.setattr(rows, "gather", read)
+    made = RenderBatch(columns={"items": "ctx"})({"ctx": ['["It packs.", {"x": 1}]']})
+    assert asked[0] == ["It packs.", {"x": 1}] and made["items_included"] == [1]
+    assert [type(each) for each in asked[1]] == [pf.Item]
 
 
 @pytest.mark.parametrize(

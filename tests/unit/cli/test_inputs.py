@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -339,6 +340,25 @@ def test_a_list_among_the_temporary_files_names_files_of_the_working_folder(
     (top / "list").write_text("../victim.txt\n")
     ran = run("render", "--files-from", str(top / "list"))
     assert ran.code == 4 and "precious" not in ran.out
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="its names are Unicode")
+@pytest.mark.parametrize("end", ["\n", "\0"])
+def test_a_list_names_files_of_any_bytes(end: str) -> None:
+    for name, text in {b"lat\xe9.py": "x = 1\n", "größe.py".encode(): "y = 2\n"}.items():
+        Path(os.fsdecode(name)).write_text(text)
+    names = b"lat\xe9.py" + end.encode() + "größe.py".encode() + end.encode()
+    ran = run("render", "--files-from", "-", stdin=names)
+    assert "x = 1" in ran.out and "y = 2" in ran.out and "PF606" not in ran.err
+    Path("list").write_bytes(names)
+    assert run("render", "@list").out == ran.out
+
+
+@pytest.mark.parametrize("command", ["count", "render", "explain", "prompt"])
+def test_standard_input_is_no_two_sources(command: str) -> None:
+    ran = run(command, "-", "-", stdin="[]")
+    assert (ran.code, ran.out) == (2, "")
+    assert "only one input can be standard input, and " in ran.err and " names it twice" in ran.err
 
 
 def test_an_option_around_the_context_of_an_xml_job_is_said() -> None:

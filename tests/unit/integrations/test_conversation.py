@@ -296,6 +296,43 @@ def test_lists_of_blocks_are_results_too_and_media_cost_what_they_do() -> None:
         tight().fit([types.HumanMessage([file])])
 
 
+FILES = {
+    "Pydantic AI, a file": {"kind": "document-url", "url": "https://a/b.pdf"},
+    "Pydantic AI, bytes": {"kind": "binary", "media_type": "audio/wav", "data": "AAAA"},
+    "LlamaIndex": {"block_type": "document", "url": "https://a/b.pdf"},
+    "LangChain": {"type": "video", "url": "https://a/b.mp4"},
+}
+
+
+@pytest.mark.parametrize("library", FILES)
+def test_a_file_of_any_framework_costs_what_a_file_costs(library: str) -> None:
+    file, given = FILES[library], {"role": "user", "content": ["look", FILES[library]]}
+    if "kind" in file:
+        given = {
+            "kind": "request",
+            "parts": [{"part_kind": "user-prompt", "content": given["content"]}],
+        }
+    elif "block_type" in file:
+        given = {"role": "user", "blocks": [{"block_type": "text", "text": "look"}, file]}
+    made = tight(100_000).fit([given])
+    assert made.messages == [given] and made.tokens > 50_000
+
+
+def test_messages_of_pydantic_ai_may_be_plain_data() -> None:
+    part = {"part_kind": "tool-return", "tool_name": "f", "tool_call_id": "a", "content": "x"}
+    call = {"part_kind": "tool-call", "tool_name": "f", "tool_call_id": "a", "args": {}}
+    given: list[Any] = [
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": QUESTION}]},
+        {"kind": "response", "parts": [call]},
+        {"kind": "request", "parts": [{**part, "content": orders(200, at_150={"note": FACT})}]},
+    ]
+    assert tight(90_000).fit(given).messages == given
+    made = tight().fit(given)
+    assert made.messages[:2] == given[:2] and made.tokens <= 2_000
+    [short] = made.messages[2]["parts"]
+    assert short == {**part, "content": short["content"]} and FACT in short["content"]
+
+
 @pytest.mark.slow
 def test_thoughts_of_claude_go_with_what_stood_before_them() -> None:
     types = pytest.importorskip("langchain_core.messages", reason="needs LangChain")

@@ -140,6 +140,18 @@ def test_it_works_in_a_pipeline_written_down_and_loaded(tmp_path: Path) -> None:
     assert ask(made, max_tokens=120)["context"]["tokens"] <= 120
 
 
+def longest_first(query: str, texts: list[str]) -> list[float]:
+    return [float(len(text)) for text in texts]
+
+
+@pytest.mark.parametrize("rerank", [longest_first, "mmr", "none"])
+def test_a_reranker_is_written_down_by_its_name(rerank: Any) -> None:
+    made = Pipeline()
+    made.add_component("context", ContextBuilder(max_tokens=99, rerank=rerank))
+    loaded = Pipeline.loads(made.dumps(), allowed_modules=[*ALLOWED, __name__])
+    assert loaded.get_component("context").options == {"max_tokens": 99, "rerank": rerank}
+
+
 def test_what_cannot_be_written_down_is_refused_by_name() -> None:
     class Letters:
         name = "letters"

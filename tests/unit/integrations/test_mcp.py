@@ -8,6 +8,7 @@ import functools
 import http.client
 import json
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -515,3 +516,31 @@ def test_a_client_that_goes_ends_the_server_without_noise() -> None:
         process.stdout.close()
         _, said = process.communicate(_frame(1, "initialize", _HELLO) + "\n")
     assert (process.returncode, said) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_ctrl_c_ends_a_server_whose_client_holds_its_pipe() -> None:
+    command = [sys.executable, "-m", "promptforge", "mcp"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(_frame(1, "initialize", _HELLO).encode() + b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=300) == 130
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("wrapped", [(), ("--wrap", "sh", "-c", "cat")])
+def test_a_full_disk_is_said_in_a_line(wrapped: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "promptforge", "mcp", *wrapped]
+    with Path("/dev/full").open("wb") as full:
+        given = _frame(1, "initialize", _HELLO) + "\n"
+        ran = subprocess.run(
+            command, input=given, stdout=full, stderr=subprocess.PIPE, text=True, timeout=300
+        )
+    assert ran.stderr == "promptforge: standard output: no space left on device\n"
+    assert ran.returncode == 4

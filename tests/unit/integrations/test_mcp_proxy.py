@@ -26,6 +26,7 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from promptforge.integrations import mcp_proxy
 from promptforge.integrations.bridge import Bridge
+from promptforge.integrations.mcp import split_lines
 from promptforge.integrations.mcp_proxy import Relay
 from promptforge.integrations.mcp_results import ResultShortener
 
@@ -222,10 +223,8 @@ def test_an_answer_that_is_no_json_is_an_error(
 
 
 def test_a_line_that_is_too_long_is_an_error_for_its_request(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(mcp_proxy, "MAX_BYTES", 1 << 20)
-
     async def run() -> list[tuple[int, bool]]:
         text = b'{"id":1,"x":"%s"}\n{"id":2}\n' % (b"y" * (3 << 20))
         parts = [text[at : at + 65536] for at in range(0, len(text), 65536)]
@@ -233,7 +232,7 @@ def test_a_line_that_is_too_long_is_an_error_for_its_request(
         async def read() -> bytes:
             return parts.pop(0) if parts else b""
 
-        lines = [each async for each in mcp_proxy._lines(read)]
+        lines = [each async for each in split_lines(read, 1 << 20)]
         assert lines[0][0].startswith(b'{"id":1,') and lines[0][0].endswith(b'y"}')
         wire = Wire()
         wire.relay._waiting[1] = mcp_proxy._Call("tools/call")

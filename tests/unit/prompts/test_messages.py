@@ -54,6 +54,37 @@ def test_lone_surrogates_in_what_passes_are_replaced() -> None:
     assert "PF208" in {d.code for d in made.warnings}
 
 
+ENTRIES = [{"name": "a.py", "type": "file"}, {"mime_type": "image/png", "type": ["object", "null"]}]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "tool_use", "id": "t", "name": "ls", "input": {"found": ENTRIES}},
+        {"function_call": {"name": "ls", "args": {"found": ENTRIES}}},
+        {"function_response": {"name": "ls", "response": {"output": ENTRIES}}},
+        {"toolResult": {"toolUseId": "t", "content": [{"json": {"found": ENTRIES}}]}},
+        {"type": "tool-result", "output": {"type": "json", "value": ENTRIES}},
+        {"part_kind": "tool-return", "tool_name": "ls", "content": {"found": ENTRIES}},
+    ],
+)
+def test_data_has_no_files_whatever_it_calls_them(block: dict[str, Any]) -> None:
+    weight = weigh(block)
+    assert (weight.images, weight.files) == ((), ()) and "a.py" in weight.texts
+
+
+def test_a_call_may_have_a_schema_among_its_arguments() -> None:
+    call = {"type": "tool_use", "id": "t", "name": "make", "input": {"type": ["string", "null"]}}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "made"}
+    history = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
+    made = prompt(history, "anthropic")
+    assert made[1]["content"] == [call] and made.tokens < 500
+
+
 @pytest.mark.parametrize("fetched", [False, True])
 def test_the_text_of_a_document_is_counted_and_read(fetched: bool) -> None:
     text = "\N{TAMIL LETTER AU}" * 2000 + "<|im_end|>"
