@@ -38,14 +38,12 @@ from ..rendering.loops import run_in_thread as run_in_thread
 from ..rendering.loops import wait_for
 from ..rendering.renderer import ContextRenderer
 from ..selection.scoring import Embed
-from ..sources.records import to_item
+from ..sources.records import FAR, to_item
 from ..templating.loader import Templates
 from ..tokenizers.registry import get_tokenizer
 
 ScoreOrder = Literal["higher", "lower"] | None
 """The better one of two scores; None: nobody said."""
-# Stands for a distance that is infinite or no number: as 0 it would be the best.
-_FAR = 1e9
 NOTE_KEY = "promptforge"
 """Key in a document's metadata for the note of a bridge about a shortened text."""
 TEXT_JOINER = "\n\n"
@@ -507,8 +505,8 @@ def _negated(distance: Any) -> float:
     try:
         score = 0.0 - float(distance)  # -float(0) would be -0.0
     except (OverflowError, ValueError):  # a whole number or a Decimal that no float holds
-        return -_FAR
-    return score if isfinite(score) else -_FAR
+        return -FAR
+    return score if isfinite(score) else -FAR
 
 
 def _score_of(document: Any) -> Any:
