@@ -112,6 +112,8 @@ class DividedText(NamedTuple):
     """For each passage the words that name it (an option's names) or ""; `None`: none has any."""
     headings: frozenset[int] = frozenset()
     """Passages that others may stand without, and that say nothing alone."""
+    leads: frozenset[int] = frozenset()
+    """Passages that end in a colon: "run this:" says nothing without what stands under it."""
 
 
 class WorthParts(NamedTuple):
@@ -138,14 +140,15 @@ class PassageScores(NamedTuple):
     """For each passage the caller's own measure, and its share for mentioning other titles."""
 
     def match(self, weights: Sequence[float]) -> list[float]:
-        """Return how well each passage answers; it inherits half from the heading above it."""
+        """Return how well each passage answers; of the heading above it half, of a lead all."""
         found = [
             given + sum([weights[t] * share for t, share in shares]) if shares else given
             for given, shares in zip(self.given, self.shares, strict=True)
         ]
+        leads = self.passages.leads
         for number, above in enumerate(self.passages.under or ()):
             if 0 <= above < number:
-                found[number] += found[above] / 2
+                found[number] += found[above] if above in leads else found[above] / 2
         return found
 
 
