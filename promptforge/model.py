@@ -142,10 +142,7 @@ def meaning_of(item: Item, score_order: ScoreOrder) -> ScoreOrder:
 
 
 def closeness(distance: float) -> float:
-    """Return a number that falls as a distance grows, and is never below 0: 1 for none.
-
-    It is 0 where no distance was given: nothing says that the item is near.
-    """
+    """Return a number that falls as a distance grows, and is never below 0; 0 for none given."""
     if distance is NO_SCORE:
         return 0.0
     return 1 / (1 + distance) if distance > 0 else 1 - distance

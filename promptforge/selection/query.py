@@ -227,8 +227,6 @@ class QueryRelevance(Relevance):
         """Return the caller's own measure of each passage of some documents, 0 to 1."""
         passages = [self._passages(number).texts for number in numbers]
         found = [[0.0] * len(each) for each in passages]
-        if self._asked.embed is None and self._asked.reranker is None:
-            return found
         texts = list(map(list, passages))
         if self._asked.embed is not None:
             vectors = iter(embed_all(self._asked.embed, list(chain(*texts))))
