@@ -31,14 +31,14 @@ from ..errors import (
     show_value,
 )
 from ..files import Folders, folder_paths
-from ..model import Item, Result, ShownItem
+from ..model import FAR, Item, Result, ShownItem
 from ..prompts.compose import Composer, PromptTemplates
 from ..prompts.shorten import CONTENTS_LAYOUTS
 from ..rendering.loops import run_in_thread as run_in_thread
 from ..rendering.loops import wait_for
 from ..rendering.renderer import ContextRenderer
 from ..selection.scoring import Embed
-from ..sources.records import FAR, to_item
+from ..sources.records import to_item
 from ..templating.loader import Templates
 from ..tokenizers.registry import get_tokenizer
 

@@ -170,7 +170,6 @@ class QueryPassages(Passages):
         """Return the passages to show within `room`, the likeliest first, and those put aside."""
         order, numbers = self._asked.index_of, self._asked.number_of
         unit = room.unit
-
         # Where name and introduction of a long text would take much of the room, they are passages
         # like others, and the answer comes first.
         share = room.size / (2 + len(walk))

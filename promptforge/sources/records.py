@@ -31,6 +31,7 @@ from ..errors import (
     type_name_of,
 )
 from ..model import (
+    FAR,
     MAX_LINE_NUMBER,
     NO_SCORE,
     Item,
@@ -66,8 +67,6 @@ MAX_NOTES_ALIKE = 3
 """Equal notes on records that are said one by one; of more, the first with their number."""
 MAX_FILE_NAME_CHARACTERS = 200
 _FILE_NAME = re.compile(r"\S+\.(?:jsonl?|ndjson|ya?ml|[ct]sv|parquet|md|txt|pdf|docx|html?|xml|py)")
-FAR = 1e9
-"""Stands for a distance that is infinite or no number: as 0 it would be the best."""
 _FUSION_CONSTANT = 60
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
