@@ -24,6 +24,8 @@ Origin = Literal["explicit", "similarity"]
 ScoreOrder = Literal["given", "higher", "lower"]
 NO_SCORE = float("1")
 """The score of an item that was given none: known by identity, for 1 is a score as well."""
+FAR = 1e9
+"""Stands for a distance that is infinite or no number: as 0 it would be the best."""
 CHANGE_KINDS = frozenset({"commit", "diff"})
 MAX_CHANGES_NAMED = 24
 """Changes, or changed files, that are named: of a diff of hundreds the others compete."""
@@ -142,7 +144,9 @@ def meaning_of(item: Item, score_order: ScoreOrder) -> ScoreOrder:
 
 
 def closeness(distance: float) -> float:
-    """Return a number that falls as a distance grows, and is never below 0: 1 for none."""
+    """Return a number that falls as a distance grows, and is never below 0; 0 for none given."""
+    if distance is NO_SCORE:
+        return 0.0
     return 1 / (1 + distance) if distance > 0 else 1 - distance
 
 

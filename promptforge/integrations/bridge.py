@@ -24,7 +24,7 @@ from ..config.options import OPTION_VOCABULARY, Options
 from ..config.profiles import load_profile
 from ..errors import BudgetError, Diagnostics, ItemError, OptionError, pip_install, show_value
 from ..files import Folders, folder_paths
-from ..model import Item, Result, ShownItem
+from ..model import FAR, Item, Result, ShownItem
 from ..prompts.compose import Composer, PromptTemplates
 from ..prompts.shorten import CONTENTS_LAYOUTS
 from ..rendering.loops import run_in_thread as run_in_thread
@@ -37,8 +37,6 @@ from ..tokenizers.registry import get_tokenizer
 
 ScoreOrder = Literal["higher", "lower"] | None
 """The better one of two scores; None: nobody said."""
-# Stands for a distance that is infinite or no number: as 0 it would be the best.
-_FAR = 1e9
 NOTE_KEY = "promptforge"
 """Key in a document's metadata for the note of a bridge about a shortened text."""
 TEXT_JOINER = "\n\n"
@@ -500,8 +498,8 @@ def _negated(distance: Any) -> float:
     try:
         score = 0.0 - float(distance)  # -float(0) would be -0.0
     except (OverflowError, ValueError):  # a whole number or a Decimal that no float holds
-        return -_FAR
-    return score if isfinite(score) else -_FAR
+        return -FAR
+    return score if isfinite(score) else -FAR
 
 
 def _score_of(document: Any) -> Any:

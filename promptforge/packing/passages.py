@@ -11,7 +11,6 @@ from .types import Cost, PackingStep, Variant, budget_unit, fits_within
 
 MAX_PASSAGES_RETRIED = 12
 """Passages set aside that are tried again when the page leaves room after all."""
-
 MIN_TOKENS_OF_A_CUT_PASSAGE = 8
 """Fewer tokens of a passage say nothing: a word before a long formula."""
 

@@ -170,10 +170,12 @@ class QueryPassages(Passages):
         """Return the passages to show within `room`, the likeliest first, and those put aside."""
         order, numbers = self._asked.index_of, self._asked.number_of
         unit = room.unit
-
         # Where name and introduction of a long text would take much of the room, they are passages
         # like others, and the answer comes first.
         share = room.size / (2 + len(walk))
+
+        def pick(number: int, passage: int) -> ChosenPassage:
+            return ChosenPassage(order[number], passage)
 
         @cache
         def header(number: int) -> float:
@@ -205,26 +207,20 @@ class QueryPassages(Passages):
             self._evidence,
             PassageCosts(
                 lambda number: header(number) + room.beside,
-                lambda number, passage: self.cost(ChosenPassage(order[number], passage), unit),
+                lambda number, passage: self.cost(pick(number, passage), unit),
                 facts=facts,
                 opening=opening,
                 spared=spared,
                 exceeds=lambda number, passage, most: self.exceeds(
-                    ChosenPassage(order[number], passage), most, unit
+                    pick(number, passage), most, unit
                 ),
-                least=lambda number, passage: self.least(
-                    ChosenPassage(order[number], passage), unit
-                ),
+                least=lambda number, passage: self.least(pick(number, passage), unit),
             ),
             room=room.size + SPARED_TOKENS,
             max_documents=allowed if most is None else min(allowed, most),
             among=[numbers[index] for index in walk],
         )
-        picks, aside = (
-            [ChosenPassage(order[number], passage) for number, passage in found]
-            for found in (choice.picks, choice.aside)
-        )
-        return picks, aside
+        return [pick(*each) for each in choice.picks], [pick(*each) for each in choice.aside]
 
     def _facts(self, index: int, header: float, most: float, unit: int) -> Facts:
         divided = self._divide(index)

@@ -48,9 +48,7 @@ NAMED_TITLE_WORTH, NAMED_COMMON_WORD_WORTH = 1.0, 0.3
 SHARE_OF_MENTIONING = 0.8
 """Share of the worth of a document that mentions this one."""
 SHARE_FOR_MENTIONING = 0.5
-"""Share of a document's cover that a passage gains by its title: it names the next hop.
-
-Of 0.3, 0.5 and 0.8 the last lost a hundredth of what answers where room is least."""
+"""Share of a document's cover that a passage gains by its title: it names the next hop."""
 SHARE_OF_NAMING, MIN_SHARE_OF_NAMING = 0.8, 0.1
 """Share of the worth of a document with a rare name in common: the first if this one has the words
 of the query that the other lacks, the second if it has none of them."""
@@ -112,6 +110,8 @@ class DividedText(NamedTuple):
     """For each passage the words that name it (an option's names) or ""; `None`: none has any."""
     headings: frozenset[int] = frozenset()
     """Passages that others may stand without, and that say nothing alone."""
+    leads: frozenset[int] = frozenset()
+    """Passages that end in a colon: "run this:" says nothing without what stands under it."""
 
 
 class WorthParts(NamedTuple):
@@ -138,14 +138,14 @@ class PassageScores(NamedTuple):
     """For each passage the caller's own measure, and its share for mentioning other titles."""
 
     def match(self, weights: Sequence[float]) -> list[float]:
-        """Return how well each passage answers; it inherits half from the heading above it."""
+        """Return how well each passage answers; of the heading above it half, of a lead all."""
         found = [
             given + sum([weights[t] * share for t, share in shares]) if shares else given
             for given, shares in zip(self.given, self.shares, strict=True)
         ]
         for number, above in enumerate(self.passages.under or ()):
             if 0 <= above < number:
-                found[number] += found[above] / 2
+                found[number] += found[above] if above in self.passages.leads else found[above] / 2
         return found
 
 
@@ -297,8 +297,7 @@ class Evidence:
 
     def passage_scores(self, number: int) -> PassageScores:
         """Return a document read closely; each is read once."""
-        if number not in self._scores:
-            self.read([number])
+        self.read([number])
         return self._scores[number]
 
     def match_texts(self, texts: Sequence[str], labels: Sequence[str]) -> list[float]:

@@ -687,7 +687,7 @@ def rank_items(columns: Columns, score_order: ScoreOrder) -> array[float]:
     for meaning, found in sides.items():
         if meaning == "lower":
             for index in found:
-                ranks[index] = closeness(ranks[index])
+                ranks[index] = closeness(columns.items[index].score)
         if meaning != "given":
             found.sort(key=ranks.__getitem__, reverse=True)
         if meaning == "given" or len(sides) > 1:

@@ -13,7 +13,7 @@ from ..model import Item, Language, readable_text
 from ..text.characters import freeze
 from ..text.words import late_pattern, terms_of_text
 from ..trimming.kinds import Trimmers
-from ..trimming.pieces import Pieces, Slices, Structure, TrimmedVariants, divide_prose
+from ..trimming.pieces import Pieces, Slices, Structure, TrimmedVariants, divide_prose, introduces
 from .evidence import DividedText, Evidence, RankedText
 from .scoring import Embed, Reranker, cosine, embed_all
 
@@ -227,8 +227,6 @@ class QueryRelevance(Relevance):
         """Return the caller's own measure of each passage of some documents, 0 to 1."""
         passages = [self._passages(number).texts for number in numbers]
         found = [[0.0] * len(each) for each in passages]
-        if self._asked.embed is None and self._asked.reranker is None:
-            return found
         texts = list(map(list, passages))
         if self._asked.embed is not None:
             vectors = iter(embed_all(self._asked.embed, list(chain(*texts))))
@@ -288,6 +286,7 @@ class QueryRelevance(Relevance):
                 for i, part in enumerate(parts)
                 if rules.loose and (part.skeleton or not texts[i].strip())
             ),
+            frozenset(i for i in {*parents} if rules.loose and i >= 0 and introduces(texts[i])),
         )
 
 

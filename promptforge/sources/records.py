@@ -24,6 +24,7 @@ import msgspec
 
 from ..errors import Diagnostics, ItemError, Severity, did_you_mean, quote, type_name_of
 from ..model import (
+    FAR,
     MAX_LINE_NUMBER,
     NO_SCORE,
     Item,
@@ -59,8 +60,6 @@ MAX_NOTES_ALIKE = 3
 """Equal notes on records that are said one by one; of more, the first with their number."""
 MAX_FILE_NAME_CHARACTERS = 200
 _FILE_NAME = re.compile(r"\S+\.(?:jsonl?|ndjson|ya?ml|[ct]sv|parquet|md|txt|pdf|docx|html?|xml|py)")
-_FAR = 1e9
-"""Stands for a distance that is infinite or no number: as 0 it would be the best."""
 _FUSION_CONSTANT = 60
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
 
@@ -535,7 +534,7 @@ def _score(value: object, order: ScoreOrder, notes: _Notes) -> float:
         return NO_SCORE
     number = parse_number(value)
     if number is None or not isfinite(number):
-        worst = _FAR if order == "lower" else 0.0
+        worst = FAR if order == "lower" else 0.0
         expected = "a finite number" if number is not None else "a number"
         found = "" if number is not None else f", found {type_name_of(value)}"
         notes.say("PF202", f"score: expected {expected}{found}; {worst:.0f} is taken")

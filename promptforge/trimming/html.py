@@ -34,6 +34,7 @@ from .pieces import (
     CompactText,
     Piece,
     Pieces,
+    introduces,
     line_end,
     split_lines,
     split_sentences,
@@ -201,7 +202,7 @@ class _Page(BlockReader):
         elif block.name in _ITEMS:
             # A long one, such as a signature with many links, would leave no room for what it has.
             self._item = index if len(self._parts[index].text) <= MAX_CHARS_KEPT else -1
-        elif self._body(text).endswith(":"):
+        elif introduces(self._body(text)):
             self._intro = index
 
     def _find_parent(self, block: HtmlBlock) -> int:

@@ -22,7 +22,7 @@ from .blocks import (
     LineReader,
     make_document,
 )
-from .pieces import ALWAYS, Piece, Pieces
+from .pieces import ALWAYS, Piece, Pieces, introduces
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -170,7 +170,7 @@ class _Blocks(LineReader):
         if _PICTURE.match(text.lstrip()) and not (long and token.type == "table_open"):
             self._add(text, 0, under, kind)
         elif token.type == "paragraph_open":
-            if text.rstrip(WHITE).endswith(":"):
+            if introduces(text):
                 self._intro = len(self._parts)
             self._paragraph(text, keep, under, kind)
         elif token.type == "table_open" and long:

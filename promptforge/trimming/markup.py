@@ -12,7 +12,7 @@ from collections import Counter
 
 from ..text.format import Marks
 from .blocks import MAX_LINES_WHOLE, MAX_NESTING, LineReader, make_document
-from .pieces import Piece, Pieces, paragraph, split_lines, split_sentences
+from .pieces import Piece, Pieces, introduces, paragraph, split_lines, split_sentences
 
 _LEVELS = ["part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph"]
 _TEX_HEADING = re.compile(rf"[ \t]*\\({'|'.join(_LEVELS)})\*?[ \t]*[\[{{]")
@@ -126,7 +126,7 @@ class _Blocks(LineReader):
             self._add(text, keep, under, self.comment)
             return
         self._fresh, self._intro = False, -1
-        if text.rstrip().endswith(":"):
+        if introduces(text):
             self._intro = len(self._parts)
         self._paragraph(text, keep, under, self.comment)
 

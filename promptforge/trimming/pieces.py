@@ -141,6 +141,11 @@ def speaks(part: str, whole: Iterable[str]) -> bool:
     return bool(part) and not any(map(str.isalnum, freeze("".join(whole))))
 
 
+def introduces(text: str) -> bool:
+    """Tell whether a paragraph belongs to the block below it: it ends in a colon."""
+    return text.rstrip().endswith((":", "："))
+
+
 def without_long_runs(text: str, marks: Marks) -> str:
     """Return a text with the middle of data in letters, such as base64, left out and counted.
 

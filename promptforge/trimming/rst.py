@@ -18,7 +18,7 @@ from .blocks import (
     Place,
     make_document,
 )
-from .pieces import ALWAYS, Piece, Pieces, split_lines
+from .pieces import ALWAYS, Piece, Pieces, introduces, split_lines
 
 _TITLE_LINE = re.compile(r"""([!-/:-@\[-`{-~])\1*+[ \t\r]*\n?\Z""")
 """A line under or above a title: one sign, repeated."""
@@ -283,7 +283,7 @@ class _Blocks(LineReader):
         body = self._skip_blank(stop, end)
         text = self._slice(start, body)
         if body == end:
-            if text.rstrip().endswith(":"):
+            if introduces(text):
                 self._intro = len(self._parts)
             self._paragraph(text, *place)
         elif text.rstrip().endswith("::"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import promptforge as pf
 
 SENTENCE = "The weather on day {} was mild, and nobody wrote down more than that."
@@ -41,3 +43,22 @@ def test_a_manual_shows_its_synopsis_before_lesser_answers_and_after_the_best() 
         shown = pf.render([item], layout="chunks", max_tokens=most, query="a quiet tune").text
         assert "--quiet\n              Do not whistle" in shown
         assert ("SYNOPSIS" in shown, shown.count("       kettle [")) == (lines > 0, lines), shown
+
+
+@pytest.mark.parametrize("colon", [":", "："])
+def test_what_stands_under_a_colon_answers_as_well_as_the_line_above_it(colon: str) -> None:
+    command = "```sh\nvault load --day -1 shop.rows\n```"
+    restore = f"To restore a table from a backup, run this{colon}\n\n{command}"
+    kept = "Backups are kept for thirty days."
+    log = "Every night the journal is written anew, and no one reads it."
+    journal = (
+        "A table that was restored from a backup is named in the journal.",
+        "Nobody may restore a table while the journal is closed.",
+        "A backup may be restored twice, and a table thrice.",
+    )
+    found = [
+        pf.Item(kind="document", language="markdown", content=text, score=0.5, origin="similarity")
+        for text in map("\n\n".join, (("# Backups", kept, restore, log), ("# Journal", *journal)))
+    ]
+    shown = pf.render(found, query="how to restore a table from a backup", max_tokens=80)
+    assert restore in shown.text

@@ -215,6 +215,16 @@ def test_documented_numbers_are_the_rank() -> None:
     assert by_rank([stored(0.9, "lower", "a"), stored(-0.2, "lower", "b")]) == [1, 0]
 
 
+@pytest.mark.parametrize("distances", [(0.2, 3.0), (-0.9, -0.1)])
+def test_an_item_without_a_distance_comes_after_those_with_one(
+    distances: tuple[float, float],
+) -> None:
+    near, far = (found(one, content=f"{one}") for one in distances)
+    unknown = Item(content="x", origin="similarity")
+    assert by_rank([unknown, far, near], score_order="lower") == [2, 1, 0]
+    assert by_rank([unknown, Item(content="y", origin="similarity")]) == [0, 1]
+
+
 def test_numbers_of_two_meanings_do_not_compare() -> None:
     both = [
         stored(0.3, "higher", "a"), stored(0.2, "higher", "b"),
