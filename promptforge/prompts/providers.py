@@ -224,16 +224,10 @@ def _system_and_turns(
         else:
             # Results of tools belong into messages of the user: there is no role for tools.
             role = assistant if message.role == "assistant" else "user"
-            _add(turns, role, key, blocks_of(message))
+            if not turns or turns[-1]["role"] != role:
+                turns.append({"role": role, key: []})
+            turns[-1][key] += blocks_of(message)
     return system, turns
-
-
-def _add(turns: list[dict[str, Any]], role: str, key: str, blocks: list[dict[str, Any]]) -> None:
-    """Add blocks to the last message if it has their role, else as a new message."""
-    if turns and turns[-1]["role"] == role:
-        turns[-1][key] += blocks
-    else:
-        turns.append({"role": role, key: blocks})
 
 
 def _anthropic_block(block: MessageBlock) -> dict[str, Any]:
