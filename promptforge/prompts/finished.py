@@ -75,24 +75,22 @@ class Prompt(Sequence[dict[str, Any]]):
     """The beginning that equals an earlier prompt of the same renderer, and what broke the rest."""
     stored: Sequence[Message]
     """The messages behind `sent`."""
-    _find_parts: Callable[[], tuple[PromptPart, ...]]
-    _find_manifest: Callable[[], dict[str, Any]]
+    late: dict[str, Callable[[], Any]]
+    """Find `parts` and `manifest`, which few callers read."""
 
     @late_property
     def parts(self) -> tuple[PromptPart, ...]:
         """The parts in the prompt's order."""
-        return self._find_parts()
+        return tuple(self.late["parts"]())
 
     @late_property
     def manifest(self) -> dict[str, Any]:
         """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
-        return self._find_manifest()
+        return dict(self.late["manifest"]())
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made of: parts and manifest, in place of what finds them."""
-        own = {**vars(self), "parts": self.parts, "manifest": self.manifest}
-        del own["_find_parts"], own["_find_manifest"]
-        return own
+        return {**vars(self), "parts": self.parts, "manifest": self.manifest, "late": {}}
 
     @late_property
     def _messages(self) -> list[dict[str, Any]]:

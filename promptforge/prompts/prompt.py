@@ -457,8 +457,10 @@ class _PromptMaker:
             warnings=join_repeated((*said, *warnings, *diagnostics)),
             prefix=self.renderer._recent.compare(tuple(sent)),
             stored=self._stored(composed),
-            _find_parts=lambda: tuple(self._parts(fitter.composer, fitted, history, numbers)),
-            _find_manifest=lambda: self._manifest(current, fitter.composer, fitted, counter),
+            late={
+                "parts": lambda: self._parts(fitter.composer, fitted, history, numbers),
+                "manifest": lambda: self._manifest(current, fitter.composer, fitted, counter),
+            },
         )
         profile = self.renderer.profile.name
         return prompt, functools.partial(make_event, prompt, profile, fitted.history)
