@@ -158,7 +158,7 @@ def members(name: str, thing: type) -> Iterator[str]:
             yield f"| `{field}` | {about.replace('|', chr(92) + '|')} |"
         yield ""
     for member, value in vars(thing).items():
-        inner = getattr(value, "func", getattr(value, "fget", value))
+        inner = getattr(value, "fget", getattr(value, "_make", value))
         if member.startswith("_") or member in fields or not callable(inner) or not inner.__doc__:
             continue
         yield from (f"### {name}.{member}", "")

@@ -60,14 +60,15 @@ def require_functions(**given: object) -> None:
             raise OptionError(f"{name} takes a function; got {show_value(value)}", option=name)
 
 
-def report_prompt(event: PromptEvent, on_prompt: OnPrompt | None) -> None:
-    """Log an event, its fields in `extra`, and hand it on."""
+def report_prompt(make: Callable[[], PromptEvent], on_prompt: OnPrompt | None) -> None:
+    """Log an event, its fields in `extra`, and hand it on; else none is made."""
     if _LOG.isEnabledFor(logging.INFO):
+        event = make()
         extra = {"promptforge": event.fields()}
         share = round(100 * event.prefix.share)
         _LOG.info("prompt: %d tokens, %d %% as before", event.tokens, share, extra=extra)
     if on_prompt is not None:
-        on_prompt(event)
+        on_prompt(make())
 
 
 def make_event(prompt: Prompt, profile: str, history: FittedHistory) -> PromptEvent:

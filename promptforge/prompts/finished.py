@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -66,19 +66,31 @@ class Prompt(Sequence[dict[str, Any]]):
     known."""
     exact: bool
     """False if the tokenizer is an estimate, or the provider adds text that is not seen here."""
-    parts: tuple[PromptPart, ...]
-    """The parts in the prompt's order."""
     context: Result | None
     """The result of the context; `None` if there is none."""
     history: PromptHistory
     warnings: tuple[Diagnostic, ...]
     """Diagnostics of the prompt and of its context."""
-    manifest: dict[str, Any]
-    """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
     prefix: SharedPrefix
     """The beginning that equals an earlier prompt of the same renderer, and what broke the rest."""
     stored: Sequence[Message]
     """The messages behind `sent`."""
+    late: dict[str, Callable[[], Any]]
+    """Find `parts` and `manifest`, which few callers read."""
+
+    @late_property
+    def parts(self) -> tuple[PromptPart, ...]:
+        """The parts in the prompt's order."""
+        return tuple(self.late["parts"]())
+
+    @late_property
+    def manifest(self) -> dict[str, Any]:
+        """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
+        return dict(self.late["manifest"]())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made of: parts and manifest, in place of what finds them."""
+        return {**vars(self), "parts": self.parts, "manifest": self.manifest, "late": {}}
 
     @late_property
     def _messages(self) -> list[dict[str, Any]]:

@@ -187,11 +187,6 @@ class HistoryFitter:
         replay.settle(len(self.messages) - 1, question)
         return replay.result()
 
-    def calls_at(self, number: int) -> Iterator[int]:
-        """Yield the places of the calls in a message."""
-        blocks = self.messages[number].blocks
-        return (at for at, block in enumerate(blocks) if isinstance(block, ToolCall))
-
     def name_first(self, places: Sequence[Place]) -> str:
         """Return the names of the first calls, results and texts at these places, for a message."""
         names = []
@@ -292,11 +287,12 @@ class _Replay:
 
     def result(self) -> FittedHistory:
         """Return the history as it stands now."""
+        given = self._fitter.messages
         changed = [
             place
             for place in self._limits
             if (now := self._now[place[0]]) is not None
-            and now.blocks[place[1]] is not self._fitter.messages[place[0]].blocks[place[1]]
+            and now.blocks[place[1]] is not given[place[0]].blocks[place[1]]
         ]
         changed.sort()
         lines = [place for place in changed if self._limits[place] == ONE_LINE]
@@ -304,7 +300,8 @@ class _Replay:
         steps = self._fitter.steps[-1] if self._fitter.runs else ()
         steps_gone = [step for step in steps[1:] if all(self._now[n] is None for n in step)]
         numbers = (n for step in steps_gone for n in step)
-        calls = [(n, at) for n in numbers for at in self._fitter.calls_at(n)]
+        blocks = ((n, at, each) for n in numbers for at, each in enumerate(given[n].blocks))
+        calls = [(n, at) for n, at, block in blocks if isinstance(block, ToolCall)]
         messages = [m and m.fact(_without_gone, _without_gone) for m in self._now]
         name = self._fitter.name_first
         lost = (len(m.blocks) for m in self._now if m is not None)

@@ -71,14 +71,12 @@ class RecentPrompts:
 
 def describe_prefix(composed: ComposedPrompt, stable: Sequence[str]) -> dict[str, Any]:
     """Hash each part as the request has it, and all parts up to the last stable one."""
-    hashes = []
+    hashes, boundary = [], json.dumps(composed.boundary)
     for part in composed.parts:
         # All that the LLM is shown: roles, calls and results, and the nonce in the delimiters.
         shown = ", ".join(message.fact(_shown, _shown) for message in part.messages)
         said = f"[{shown}]" if part.messages else json.dumps(part.text)
-        hashes.append(
-            _digest(f"[{json.dumps(composed.boundary)}, {json.dumps(part.role)}, {said}]")
-        )
+        hashes.append(_digest(f"[{boundary}, {json.dumps(part.role)}, {said}]"))
     names = [part.name for part in composed.parts]
     # A part may come twice; the prefix ends at its first place.
     end = max((names.index(name) + 1 for name in stable if name in names), default=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -251,7 +251,7 @@ class Renderer(ContextRenderer):
         )
 
 
-Made = tuple[Prompt, PromptEvent]
+Made = tuple[Prompt, Callable[[], PromptEvent]]
 
 
 class _PromptParts(NamedTuple):
@@ -366,9 +366,8 @@ class _PromptMaker:
                 reasons = ["give items, or system, instructions, history or user"]
                 reasons += [str(each) for each in said if each.code == "PF208"][:1]
             raise OptionError(f"there is nothing to make a prompt of: {'; '.join(reasons)}")
-        made_of = manifest_of(self.renderer.profile, current.templates, composer.files, counter)
         said = (*said, *own.warnings)
-        return self._finish(fitter, fitted, counter, counted, made_of, own.numbers, said)
+        return self._finish(fitter, fitted, counter, counted, current, own.numbers, said)
 
     def _templates(self, current: TemplateSet) -> PromptTemplates:
         made_for = self.options.prompt, self.options.format, self.parts.controls
@@ -417,11 +416,11 @@ class _PromptMaker:
         fitted: FittedPrompt,
         counter: Counter,
         counted: int | None,
-        made_of: dict[str, Any],
+        current: TemplateSet,
         numbers: Mapping[str, tuple[int, int]],
         said: Sequence[Diagnostic],
     ) -> Made:
-        """Return the prompt with its parts, warnings and manifest."""
+        """Return the prompt with its warnings; parts and manifest are found when asked for."""
         composed, result = fitted.composed, fitted.result
         gone = fitted.history.turns_gone
         history = PromptHistory(kept=len(fitter.history.turns) - gone, dropped=gone)
@@ -437,9 +436,8 @@ class _PromptMaker:
             _report_count(counter, counted, hidden, diagnostics)
         _report_unprinted(fitter.composer, composed, diagnostics)
         warnings: Sequence[Diagnostic] = ()
-        context: dict[str, Any] = {}
         if result is not None:
-            warnings, context = result.warnings, result.manifest
+            warnings = result.warnings
         if self.cites:  # each item is a block of its own, and no text of them all is sent
             warnings = [each for each in warnings if each.code != "PF712"]
         text = composed.text
@@ -453,15 +451,18 @@ class _PromptMaker:
             tokens=composed.tokens if counted is None else counted,
             window=self.window,
             exact=self.verify is not None or (counter.exact and plain),
-            parts=tuple(self._parts(fitter.composer, fitted, history, numbers)),
             context=result,
             history=history,
             warnings=join_repeated((*said, *warnings, *diagnostics)),
-            manifest=self._manifest(made_of, context, composed, counter.name),
             prefix=self.renderer._recent.compare(tuple(sent)),
             stored=self._stored(composed),
+            late={
+                "parts": lambda: self._parts(fitter.composer, fitted, history, numbers),
+                "manifest": lambda: self._manifest(current, fitter.composer, fitted, counter),
+            },
         )
-        return prompt, make_event(prompt, self.renderer.profile.name, fitted.history)
+        profile = self.renderer.profile.name
+        return prompt, functools.partial(make_event, prompt, profile, fitted.history)
 
     def _parts(
         self,
@@ -486,9 +487,8 @@ class _PromptMaker:
 
     def _stored(self, composed: ComposedPrompt) -> list[Message]:
         """Return the history as it was given, and what stands behind it as it is sent."""
-        parts = [part for part in composed.parts if part.later]
-        if self.shape.system_first:
-            parts = [part for part in parts if part.name != "system"]
+        before = ("system",) if self.shape.system_first else ()
+        parts = (part for part in composed.parts if part.later and part.name not in before)
         later = [message for part in parts for message in part.messages]
         question = self.parts.texts["question"]
         if self.to == "text" and question:
@@ -499,14 +499,12 @@ class _PromptMaker:
         return join_messages([*self.parts.head, *messages])
 
     def _manifest(
-        self,
-        made_of: dict[str, Any],
-        context: dict[str, Any],
-        composed: ComposedPrompt,
-        tokenizer: str,
+        self, current: TemplateSet, composer: Composer, fitted: FittedPrompt, counter: Counter
     ) -> dict[str, Any]:
         """Join the manifest of the context to the prompt's own."""
-        options = self.options.plain(tokenizer)
+        made_of = manifest_of(self.renderer.profile, current.templates, composer.files, counter)
+        context = fitted.result.manifest if fitted.result is not None else {}
+        options = self.options.plain(counter.name)
         # The context may have taken the question for its query.
         options["query"] = context.get("options", {}).get("query", self.options.query)
         return {
@@ -515,7 +513,7 @@ class _PromptMaker:
             "options": msgspec.to_builtins(options),
             "templates": {**context.get("templates", {}), **made_of["templates"]},
             "items": context.get("items", []),
-            "prefix": describe_prefix(composed, self.options.cache_after or ()),
+            "prefix": describe_prefix(fitted.composed, self.options.cache_after or ()),
         }
 
     def _report(self, fitted: FittedPrompt, history: PromptHistory) -> Diagnostics:

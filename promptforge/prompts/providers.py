@@ -224,16 +224,10 @@ def _system_and_turns(
         else:
             # Results of tools belong into messages of the user: there is no role for tools.
             role = assistant if message.role == "assistant" else "user"
-            _add(turns, role, key, blocks_of(message))
+            if not turns or turns[-1]["role"] != role:
+                turns.append({"role": role, key: []})
+            turns[-1][key] += blocks_of(message)
     return system, turns
-
-
-def _add(turns: list[dict[str, Any]], role: str, key: str, blocks: list[dict[str, Any]]) -> None:
-    """Add blocks to the last message if it has their role, else as a new message."""
-    if turns and turns[-1]["role"] == role:
-        turns[-1][key] += blocks
-    else:
-        turns.append({"role": role, key: blocks})
 
 
 def _anthropic_block(block: MessageBlock) -> dict[str, Any]:
@@ -331,7 +325,8 @@ def bedrock(messages: Sequence[Message]) -> Request:
     def blocks_of(message: Message) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         for n, block in enumerate(message.blocks, 1):
-            blocks.append(_with_bytes(_bedrock_block(block)))
+            blocks.append(_bedrock_block(block))
+            _decode_blobs(blocks[-1])
             if n in message.breaks:
                 blocks.append({"cachePoint": {"type": "default"}})
         return blocks
@@ -359,19 +354,18 @@ def _bedrock_block(block: MessageBlock) -> dict[str, Any]:
     return {"text": block.text}
 
 
-def _with_bytes(value: Any) -> Any:
-    """Return a block with its blobs as bytes: the SDK would encode their base64 once more."""
-    if isinstance(value, list):
-        return [_with_bytes(member) for member in value]
-    if not isinstance(value, dict):
-        return value
-    # What a tool takes and gives is the caller's own JSON: its `bytes` may be a number in a text.
-    made = {k: v if k in ("input", "json") else _with_bytes(v) for k, v in value.items()}
-    for key in made.keys() & {"bytes", "redactedContent"}:
-        if isinstance(made[key], str):
-            with contextlib.suppress(binascii.Error, ValueError):
-                made[key] = base64.b64decode(made[key], validate=True)
-    return made
+def _decode_blobs(block: dict[str, Any]) -> None:
+    """Put bytes in place of a block's blobs: the SDK would encode their base64 once more."""
+    for key, value in block.items():
+        if isinstance(value, str):
+            if key in ("bytes", "redactedContent"):
+                with contextlib.suppress(binascii.Error, ValueError):
+                    block[key] = base64.b64decode(value, validate=True)
+        # What a tool takes and gives is the caller's own JSON: its `bytes` may be any text.
+        elif key not in ("input", "json"):
+            for member in value if isinstance(value, list) else (value,):
+                if isinstance(member, dict):
+                    _decode_blobs(member)
 
 
 class ProviderShape(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptforge as pf
+from promptforge.prompts.compose import Composer
 from promptforge.prompts.providers import ShapeName
 
 ANSWERS: dict[str, dict[str, Any]] = {
@@ -94,6 +96,24 @@ def test_marks_of_a_cache_are_not_stored() -> None:
 def test_sources_of_a_prompt_are_those_of_its_context() -> None:
     assert [source.path for source in pf.Renderer().prompt(FRESH, user="q").sources] == ["relay.md"]
     assert pf.Renderer().prompt(user="q").sources == ()
+
+
+def test_tokens_of_parts_are_counted_where_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = [{"role": "user", "content": "Hello?"}, ANSWERS["openai"]]
+    with monkeypatch.context() as without:
+        without.delattr(Composer, "count_part")
+        prompt = pf.Renderer().prompt(FRESH, history=history, user="Why?", to="openai")
+    assert [part.name for part in prompt.parts] == ["history", "context", "question"]
+    assert all(part.tokens for part in prompt.parts)
+    assert prompt.parts is prompt.parts
+    assert prompt.manifest is prompt.manifest
+
+
+def test_a_copy_of_a_prompt_has_its_parts_and_its_manifest() -> None:
+    prompt = pf.Renderer().prompt(FRESH, user="Why?", to="openai")
+    stored = pickle.loads(pickle.dumps(prompt))
+    assert (stored.parts, stored.manifest) == (prompt.parts, prompt.manifest)
+    assert (stored.to_dict(), stored.sent()) == (prompt.to_dict(), prompt.sent())
 
 
 @pytest.mark.parametrize(("count", "messages"), [(3, 3), (14, 1)])
