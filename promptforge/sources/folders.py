@@ -478,7 +478,7 @@ def without_secrets(
 ) -> str | None:
     """Return a text with its credentials masked; `None` where it is left out for them (PF609).
 
-    `shown` stands for the place in the message; `whole` is a diff of one file with all its lines.
+    `shown` stands for the place in the message; `whole` is a diff of one file with more lines.
     """
     if not wanted.secret_scan:
         return text
