@@ -199,8 +199,11 @@ def test_a_patch_in_a_mail_or_a_document_is_read_without_what_stands_before_its_
 
 
 @needs_git
-def test_a_change_is_judged_by_the_lines_around_it(space: Path) -> None:
-    rows = [f"row {number}" for number in range(3 * LINES_AROUND)]
+def test_a_change_is_judged_by_the_lines_around_it(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "LINES_AROUND", 20)
+    rows = [f"row {number}" for number in range(60)]
     key = [f"  {line}" for line in (BEGIN, *KEY, END)]
     lines = [
         "top",
