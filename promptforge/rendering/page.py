@@ -534,6 +534,7 @@ def divide_named(
     Items of a list come after those of named sources, both the best first where a query ranks them.
     Those of a list compete where they are the files of a repository and the query names none of
     them, and so do changes but for the first ones: a diff of hundreds of files leaves others room.
+    With a query and nothing beside them all changes compete: the first ones left the answer none.
     """
     if not PACKINGS[options.packing].best_first or options.trim == "none":
         return (), explicit
@@ -553,10 +554,17 @@ def divide_named(
             (by_query or not items[index].named) and -ranks[index],
         )
     )
+    if by_query and 1 < len(named) == len(candidates.kept) and are_changes(named, items):
+        return (), explicit
     changes = [i for i in named if items[i].named and items[i].kind in CHANGE_KINDS]
     competing = {*changes[MAX_CHANGES_NAMED:]}
     named = [index for index in named if index not in competing]
     return named, [*filterfalse({*named}.__contains__, explicit)]
+
+
+def are_changes(indices: Iterable[int], items: Sequence[Item]) -> bool:
+    """Tell whether all of these items are changes of files: one diff or log, not many sources."""
+    return all(items[index].kind in CHANGE_KINDS for index in indices)
 
 
 def named_indices(candidates: Candidates, options: Options) -> list[int]:
