@@ -23,7 +23,7 @@ LINES_AROUND = 2_048
 MIN_KEY_LINE, MIN_ONLY_LINE = 24, 60
 """Characters of a line in a private key, but for the last one; and where only the lines tell."""
 _QUOTE = r"([ \t#>*|]{0,99}+)"
-"""What a mail, a document or a comment writes before each line of a diff."""
+"""Stands before each line of a diff in a mail, a document or a comment."""
 _HUNK = late_pattern(rf"({_QUOTE}@@+((?: [-+]\d{{1,9}}(?:,\d{{1,9}})?){{2,64}}) @@+ ?)(.*)")
 _RANGE = late_pattern(r"[-+](\d+)(?:,(\d+))?")
 _FILE_NAME = late_pattern(rf'{_QUOTE}(?:---|\+\+\+) ("?)([^\t\r]+?)\2(?:[\t\r].*)?')
