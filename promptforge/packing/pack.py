@@ -155,6 +155,8 @@ def _pack_step(
         from .named import pack_named
 
         return pack_named(packer, step, limit, passages)
+    if step.names and passages is not None:
+        way = PACKINGS["repository"]
     return way.pack(packer, step, limit, passages)
 
 

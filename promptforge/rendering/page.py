@@ -542,19 +542,21 @@ def divide_named(
 
     Where nothing is shortened none is reserved, nor where a packing walks the page or the list.
     Items of a list come after those of named sources, both the best first where a query ranks them.
-    Those of a list compete where they are the files of a repository, and so do changes but for the
-    first ones: a diff of hundreds of files leaves the others room.
+    Those of a list compete where they are the files of a repository and the query names none of
+    them, and so do changes but for the first ones: a diff of hundreds of files leaves others room.
+    With a query and nothing beside them all changes compete: the first ones left the answer none.
     """
     if not PACKINGS[options.packing].best_first or options.trim == "none":
         return (), explicit
-    if not candidates.columns.names:
-        return (), explicit
     items, ranks, asked = candidates.pool, candidates.ranks, candidates.asked
-    named = [index for index in explicit if items[index].is_reserved]
+    in_query: Collection[int] = asked.named if asked is not None else ()
+    if not (candidates.columns.names or in_query):
+        return (), explicit
+    named = [index for index in explicit if items[index].is_reserved or index in in_query]
     if options.packing == "repository":
-        named = [index for index in named if items[index].named or not items[index].path]
+        named = [i for i in named if items[i].named or i in in_query or not items[i].path]
     elif asked is not None and asked.of_files and asked.has_evidence:
-        named = [index for index in named if items[index].named or not is_file(items[index])]
+        named = [i for i in named if items[i].named or i in in_query or not is_file(items[i])]
     by_query = asked is not None and asked.has_evidence
     named.sort(
         key=lambda index: (
@@ -562,10 +564,17 @@ def divide_named(
             (by_query or not items[index].named) and -ranks[index],
         )
     )
+    if by_query and 1 < len(named) == len(candidates.kept) and are_changes(named, items):
+        return (), explicit
     changes = [i for i in named if items[i].named and items[i].kind in CHANGE_KINDS]
     competing = {*changes[MAX_CHANGES_NAMED:]}
     named = [index for index in named if index not in competing]
     return named, [*filterfalse({*named}.__contains__, explicit)]
+
+
+def are_changes(indices: Iterable[int], items: Sequence[Item]) -> bool:
+    """Tell whether all of these items are changes of files: one diff or log, not many sources."""
+    return all(items[index].kind in CHANGE_KINDS for index in indices)
 
 
 def named_indices(candidates: Candidates, options: Options) -> list[int]:

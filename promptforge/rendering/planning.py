@@ -55,7 +55,7 @@ from ..text.words import late_property
 from ..tokenizers.registry import get_tokenizer
 from .context import LanguageTags, Setting, ViewMemory
 from .loops import wait_for
-from .page import Page, divide_named
+from .page import Page, are_changes, divide_named
 
 if TYPE_CHECKING:
     from ..selection.scoring import AnyEmbed, Vectors
@@ -494,7 +494,8 @@ def _share_out(
         if share < 1:
             part = share + (1 - share) * part
     shared = min(share, part) < 1
-    others = PackingStep(explicit, ranks=searched.ranks, shared=shared)
+    names = len(explicit) > 1 and are_changes(explicit, page.candidates.pool)
+    others = PackingStep(explicit, ranks=searched.ranks, shared=shared, names=names)
     yield from (step._replace(share=share, shared=share < 1) for step in named_steps)
     yield from (others._replace(share=part), searched._replace(shared=shared))
     if explicit and found:

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableSequence, Sequence
 from functools import cache, partial
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import mul
 from typing import NamedTuple
 
@@ -91,6 +91,10 @@ MAX_CHARACTERS_OF_COMMENTS = 8_000
 MAX_CHARACTERS_TAGGED = 4 << 20
 """Characters of a repository that are parsed for names; in the rest, patterns find them."""
 
+MAX_FILES_OF_NAME = 4
+"""Files that a query may name by one word: of the many `index.ts` of a monorepo it names none."""
+
+_AROUND_NAME = "`'\"*,;:?!()<>"
 _TEST_TERM = "test"
 _LOG_TERMS = frozenset({"chang", "changelog", "releas", "version", "upgrad"})
 _LIMITING_WORDS = frozenset({"again", "few", "most"})
@@ -404,6 +408,26 @@ def _opening_tag(text: str) -> int:
     return tag.end() if tag else 0
 
 
+def find_named(query: str, paths: Mapping[int, str]) -> list[int]:
+    """Return the keys of the files that a query names, by a path or by a name with an ending.
+
+    A name that more than `MAX_FILES_OF_NAME` files have names none of them.
+    """
+    found: dict[str, list[int]] = {}
+    for word in query.replace("\\", "/").split():
+        name = word.strip(_AROUND_NAME).partition(":")[0].removeprefix("./").rstrip(".")
+        if "/" in name or "." in name:
+            found[name] = []
+    for index, path in paths.items():
+        name = path
+        while name:  # `src/app.py`, then `app.py`
+            if name in found:
+                found[name].append(index)
+            name = name.partition("/")[2]
+    named = (held for held in found.values() if len(held) <= MAX_FILES_OF_NAME)
+    return list(dict.fromkeys(chain.from_iterable(named)))[:MAX_CHANGES_NAMED]
+
+
 class RepositoryRelevance(Relevance):
     """The files of a repository by their chunks, where their own order says nothing."""
 
@@ -433,6 +457,8 @@ class RepositoryRelevance(Relevance):
         ]
         self._worth: dict[int, float] = {}
         """Index of an item → the worth of its best chunk; only those with one."""
+        paths = {index: asked.items[index].path or "" for index in kept}
+        self.named = frozenset(find_named(" ".join(asked.queries), paths))
         for chunk in found:
             self._worth.setdefault(chunk.file, chunk.worth)
         super().__init__(asked, list(self._worth)[:MAX_CANDIDATES_READ])

@@ -23,6 +23,7 @@ from ..files.access import Access, StrPath, forget_read, is_read, note_read_path
 from ..model import Item
 from ..text.format import plural
 from ..text.words import late_pattern
+from .diff_sides import LINES_AROUND
 from .folders import (
     MAY_BE_PACKED,
     PACKED,
@@ -45,7 +46,6 @@ _DIFF = (
     *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative"),
     *("--ignore-submodules=dirty", "--submodule=short"),
 )
-_ALL_LINES = "-U100000000"
 MAX_FILES_OF_COMMIT = 50
 _OUTSIDE = late_pattern(r"(?:^|\0)((?:[^\0]*/)?\.\.?/[^\0]*|/[^\0]*)")
 """A name, in a list of those of an index, that leads out of the folder."""
@@ -86,12 +86,13 @@ def _whole_diffs(
     items: Sequence[Item],
     paths: Sequence[str] = (".",),
 ) -> dict[str, str]:
-    """Return the first line of each diff → the same with all lines of its file.
+    """Return the first line of each diff → the same with many more lines of its file.
 
     A file that is too large for git's output is not among them.
     """
     try:
-        printed = run_git(folder, *command, _ALL_LINES, "--", *paths, settings=settings)
+        around = f"-U{LINES_AROUND}"
+        printed = run_git(folder, *command, around, "--", *paths, settings=settings)
     except ItemError:
         if len(items) == 1 and paths != (".",):
             return {}
@@ -255,7 +256,7 @@ def _without_secrets(
     wanted: FolderFilter,
     whole: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Item]:
-    """Return items without credentials; `whole`: the first line of a diff → it with all lines."""
+    """Return items without credentials; `whole`: the first line of a diff → it with more lines."""
     kept = []
     for item in items:
         # The name of a commit is its subject, which may hold what its message explains.

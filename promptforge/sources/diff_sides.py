@@ -7,6 +7,7 @@ of a Secret of Kubernetes lacks `kind: Secret`; the file around them has both.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
@@ -17,11 +18,16 @@ from ..text.languages import language_of
 from ..text.words import late_pattern
 from .credentials import KEY_FILE, may_hold_credentials
 
+LINES_AROUND = 2_048
+"""Lines around a change that tell what it is a part of: more than those of the longest key."""
 MIN_KEY_LINE, MIN_ONLY_LINE = 24, 60
 """Characters of a line in a private key, but for the last one; and where only the lines tell."""
-_HUNK = late_pattern(r"(@@+((?: [-+]\d{1,9}(?:,\d{1,9})?){2,64}) @@+ ?)(.*)")
+_QUOTE = r"([ \t#>*|]{0,99}+)"
+"""Stands before each line of a diff in a mail, a document or a comment."""
+_HUNK = late_pattern(rf"({_QUOTE}@@+((?: [-+]\d{{1,9}}(?:,\d{{1,9}})?){{2,64}}) @@+ ?)(.*)")
 _RANGE = late_pattern(r"[-+](\d+)(?:,(\d+))?")
-_FILE_NAME = late_pattern(r'(?:---|\+\+\+) ("?)([^\t\r]+?)\1(?:[\t\r].*)?')
+_FILE_NAME = late_pattern(rf'{_QUOTE}(?:---|\+\+\+) ("?)([^\t\r]+?)\2(?:[\t\r].*)?')
+_NEXT_FILE = late_pattern(rf"{_QUOTE}(?:diff |Index: )")
 _KEY_LINE = late_pattern(
     r"(?:[ \t#>*|\"'`]|\+[ \t]*(?=[\"'`])|//[ \t]|--[ \t]){0,99}+([A-Za-z0-9+/]{4,999}={0,2})"
     r"(?:\\[rn]){0,4}[\"'`]?[ \t\r,;+\\)]{0,9}"
@@ -82,8 +88,8 @@ class _Hunk(msgspec.Struct):
 def sides_of(text: str, place: str = "", whole: str = "") -> Iterator[Side]:
     """Yield the sides of each file in a text with a diff, if it is one.
 
-    `whole` is the diff of the same one file with all its lines as context. Without it a side is
-    what the hunks show, with the lines of a key and of a Secret that they only lack.
+    `whole` is the diff of the same one file with `LINES_AROUND` lines as context. Without it a side
+    is what the hunks show, with the lines of a key and of a Secret that they only lack.
     """
     if "@@ -" not in text:
         return
@@ -96,8 +102,8 @@ def sides_of(text: str, place: str = "", whole: str = "") -> Iterator[Side]:
         for number in range(count):
             named = names[-1 if number == count - 1 else 0]
             side = None
-            if len(known) == 1 and len(known[0].sides) == count:
-                side = _side_in_whole(named, hunks, number, known[0])
+            if known and {len(hunk.sides) for hunk in known} == {count}:
+                side = _side_in_whole(named, hunks, number, known)
             yield side or _side_of_hunks(named, hunks, number)
 
 
@@ -114,18 +120,19 @@ def _read_files(lines: Sequence[str]) -> Iterator[tuple[list[str], list[_Hunk]]]
             place = hunks[-1].stop
             continue
         name = _FILE_NAME.fullmatch(line)
-        if hunks and (name or line.startswith(("diff ", "Index: "))):
+        if hunks and (name or _NEXT_FILE.match(line)):
             yield names[-2:], hunks
             names, hunks = [], []
         if name:
-            names.append(name[2])
+            names.append(name[3])
         place += 1
     if hunks:
         yield names[-2:], hunks
 
 
 def _read_hunk(lines: Sequence[str], place: int, head: re.Match[str]) -> _Hunk:
-    ranges = [(int(first), int(count or 1)) for first, count in _RANGE.findall(head[2])]
+    ranges = [(int(first), int(count or 1)) for first, count in _RANGE.findall(head[3])]
+    quote = head[2]
     signs = len(ranges) - 1
     sides: list[list[Row]] = [[] for _ in ranges]
     left = sum(count for _, count in ranges)
@@ -133,7 +140,11 @@ def _read_hunk(lines: Sequence[str], place: int, head: re.Match[str]) -> _Hunk:
     stop = place
     while stop + 1 < len(lines):
         stop += 1
-        line = lines[stop]
+        line = lines[stop].removeprefix(quote)
+        if quote and line == lines[stop]:
+            if line.strip() != quote.strip():
+                break
+            line = ""  # a program for mail takes blanks off the end of a line
         sign = line[:signs]
         # Counts are wrong where somebody edited the patch by hand.
         # `-- ` begins the signature of a mail by `git format-patch`.
@@ -142,7 +153,7 @@ def _read_hunk(lines: Sequence[str], place: int, head: re.Match[str]) -> _Hunk:
         if sign not in holders:
             if line.startswith("\\"):  # No newline at end of file
                 continue
-            if sign.strip("-+ \r") or (stop + 1 == len(lines) and not sign):
+            if sign.strip("-+ \r") or (stop + 1 == len(lines) and not lines[stop]):
                 break
             holders[sign] = [sides[number] for number in _sides_with(sign, signs)]
         row = (stop, line[signs:])
@@ -151,8 +162,8 @@ def _read_hunk(lines: Sequence[str], place: int, head: re.Match[str]) -> _Hunk:
             left -= 1
     else:
         stop = len(lines)
-    heading = head[3].strip()
-    return _Hunk(place, stop, signs, len(head[1]), heading, [first for first, _ in ranges], sides)
+    firsts, heading = [first for first, _ in ranges], head[4].strip()
+    return _Hunk(place, stop, len(quote) + signs, len(head[1]), heading, firsts, sides)
 
 
 def _sides_with(sign: str, signs: int) -> Iterator[int]:
@@ -165,19 +176,32 @@ def _sides_with(sign: str, signs: int) -> Iterator[int]:
             yield number
 
 
-def _side_in_whole(place: str, hunks: Sequence[_Hunk], number: int, known: _Hunk) -> Side | None:
-    """Return a side with all lines of the file; `None` if that has changed meanwhile."""
-    side = Side(place, [text for _, text in known.sides[number]])
+def _side_in_whole(
+    place: str, hunks: Sequence[_Hunk], number: int, known: Sequence[_Hunk]
+) -> Side | None:
+    """Return a side with the lines around its hunks; `None` if the file has changed meanwhile."""
+    side = Side(place)
+    firsts = [part.firsts[number] for part in known]
+    starts: list[int] = []
+    for part in known:
+        starts.append(len(side.lines))
+        side.lines += [text for _, text in part.sides[number]]
     side.in_hunks = partial(_side_of_hunks, place, hunks, number)
+    text = "\n".join(side.lines)
     for hunk in hunks:
         shown = hunk.sides[number]
-        start = hunk.firsts[number] - known.firsts[number]
-        if [text for _, text in shown] != side.lines[start : start + len(shown)]:
+        first = hunk.firsts[number]
+        within = max(bisect_right(firsts, first) - 1, 0)
+        start = starts[within] + first - firsts[within]
+        if [line for _, line in shown] != side.lines[start : start + len(shown)]:
             return None
         rows = enumerate(shown, start)
         side.shown += [(row, line, hunk.signs) for row, (line, _) in rows]
-        if hunk.heading and number < hunk.signs:
+        if hunk.heading and number < len(hunk.sides) - 1:
             side.headings.append((hunk.line, hunk.before_heading, hunk.heading))
+            is_far = hunk.heading.rstrip("\ufffd") not in text
+            if is_far and any(_keys_in_part([hunk.heading], is_of_keys=True)):
+                side.lines += (_FIRST_LINE, hunk.heading, _LAST_LINE)
     return side
 
 

@@ -480,7 +480,7 @@ def without_secrets(
     """Return a text with its credentials masked; `None` where it is left out for them (PF609).
 
     A file with a credential in its path is left out: masked, the path would be another one.
-    `shown` stands for the place in the message; `whole` is a diff of one file with all its lines.
+    `shown` stands for the place in the message; `whole` is a diff of one file with more lines.
     """
     if not wanted.secret_scan:
         return text

@@ -11,7 +11,7 @@ import dataclasses
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -264,6 +264,7 @@ def _mark_named(
     if True not in folders:
         return all_items
     named: set[str] = set()
+    base = os.path.realpath(workspace)
     for place, (name, items) in enumerate(loaded):
         if name is None or folders[place]:
             continue
@@ -271,11 +272,33 @@ def _mark_named(
             replace(item, metadata={**item.metadata, "named": True}) for item in items
         ]
         whole = (item.path for item in items if item.path and item.start_line is None)
-        named.update(map(os.path.normpath, whole))
+        named.update(os.path.realpath(os.path.join(base, path)) for path in whole)
+    by_letters = {path.casefold(): path for path in named}
+    last_names = set(map(os.path.basename, by_letters))
     for place in range(len(loaded)):
         if folders[place]:
-            all_items[place] = [item for item in all_items[place] if item.path not in named]
+            all_items[place] = [
+                item
+                for item in all_items[place]
+                if os.path.basename(item.path or "").casefold() not in last_names
+                or not _is_named(os.path.join(base, item.path or ""), named, by_letters)
+            ]
     return all_items
+
+
+def _is_named(path: str, named: Collection[str], by_letters: Mapping[str, str]) -> bool:
+    """Tell whether a file is one of the named ones, under any name that leads to it.
+
+    `App.py` and `app.py` are one file where the file system takes no notice of the case.
+    """
+    real = os.path.realpath(path)
+    alike = by_letters.get(real.casefold())
+    if real in named or alike is None:
+        return real in named
+    try:
+        return os.path.samefile(real, alike)
+    except OSError:
+        return False
 
 
 def _joined(failed: Sequence[ItemError]) -> Iterator[ItemError]:

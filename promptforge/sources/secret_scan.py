@@ -91,7 +91,7 @@ class SecretScan:
         """Return a text with its credentials masked; `None` where it must be left out.
 
         `shown` is the place as messages print it. Both sides of each file in a diff are searched,
-        too; `whole` is the diff of its one file with all lines of that as context.
+        too; `whole` is the diff of its one file with many lines of that as context.
         """
         found: list[_Found] = []
         sides: list[tuple[Side, list[_Found]]] = []

@@ -121,3 +121,22 @@ def test_an_answer_grows_in_each_format(syntax: Any) -> None:
     item = {"kind": "tool_result", "content": json.dumps({"vars": rows})}
     result = render([item], 300, query="hsl 43", format=syntax)
     assert 260 < result.tokens <= 300 and "colour-43" in result.text
+
+
+@pytest.mark.parametrize("named", [True, None])
+def test_changes_alone_answer_a_query_and_the_others_are_names(named: bool | None) -> None:
+    def change(number: int, lines: list[str]) -> pf.Item:
+        path = f"src/part_{number}.py"
+        head = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,1 +1,9 @@\n"
+        return pf.Item(content=head + "\n".join(lines), path=path, kind="diff", named=named)
+
+    answer = ["+# waits longer after each refused login", *(f"+wait({n})" for n in range(30))]
+    items = [change(n, [f"+job_{n}_{k}(entry)" for k in range(60)]) for n in range(9)]
+    items.insert(4, change(9, answer))
+    query = "how long does a refused login wait?"
+    found = pf.render(items, query=query, max_tokens=600)
+    assert "\n".join(answer) in found.text and found.tokens <= 600
+    assert sum(item.status != "dropped" for item in found.items) > 1
+    beside = pf.Item(content="One page.\n" * 9, kind="document", name="page")
+    found = pf.render([beside, *items], query=query, max_tokens=1_500)
+    assert not [item for item in found.items if item.status == "dropped"]

@@ -17,6 +17,7 @@ import promptforge as pf
 from promptforge.selection.repository import (
     cut_into_chunks,
     file_importance,
+    find_named,
     find_shared_comments,
     rank_chunks,
 )
@@ -421,6 +422,28 @@ def test_only_a_word_itself_counts_for_its_rarity() -> None:
     # Nor is `timeout` as rare as "slow" for that.
     short = "\n\n".join(f"def job_{n}(entry):\n    return entry.timeout\n" for n in range(90))
     assert rank_chunks("slow seal", [("a.py", short), *files[1:]])[0].file == 1
+
+
+@pytest.mark.parametrize("packing", ["score", "repository"])
+@pytest.mark.parametrize(
+    "name", ["net/slow.py", "`net/slow.py`", "slow.py:3-9,", "./net/slow.py", "net\\slow.py"]
+)
+def test_a_file_that_the_query_names_is_shown_whatever_answers_better(
+    name: str, packing: str
+) -> None:
+    slow = "\n\n".join(f"def wait_{n}(entry):\n    entry.sleep({n})" for n in range(99))
+    items = [*_large_repository(), _program("net/slow.py", slow)]
+    query = f"what of {name} is used when a connection is taken from the pool?"
+    found = _ask(items, query, packing=packing)
+    assert "entry.sleep(" in found.text and found.tokens <= 800
+    assert "entry.sleep(" not in _ask(items, query.replace(name, "it"), packing=packing).text
+
+
+def test_a_name_of_many_files_or_of_none_names_none() -> None:
+    paths = dict(enumerate([*(f"{n}/index.ts" for n in range(9)), "app/[id]/page.tsx", "a/e.g"]))
+    assert find_named("index.ts, then vue.js", paths) == []
+    assert find_named("3/index.ts; (index.ts) page.tsx app/[id]/page.tsx.", paths) == [3, 9]
+    assert find_named("index " * 9_999 + " ".join(paths.values()) * 999, paths)
 
 
 def test_names_of_the_next_best_files_follow_the_passages() -> None:

@@ -12,7 +12,7 @@ from promptforge.errors import Diagnostics
 from promptforge.files import memory
 from promptforge.sources import changes
 from promptforge.sources import git as git_module
-from promptforge.sources.diff_sides import sides_of
+from promptforge.sources.diff_sides import LINES_AROUND, sides_of
 from promptforge.sources.secret_scan import MASK, SecretScan
 
 # In parts, so that no scanner takes this file for the place of one.
@@ -127,7 +127,7 @@ def test_files_too_large_for_git_are_judged_by_their_hunks(
     run_git = git_module.run_git
 
     def run(folder: Path, *arguments: str, **more: object) -> str:
-        if changes._ALL_LINES in arguments:
+        if f"-U{LINES_AROUND}" in arguments:
             asked.append(arguments[arguments.index("--") + 1 :])
             if len(asked[-1]) == 1:
                 raise pf.ItemError("git prints more than 64 MiB")
@@ -179,6 +179,52 @@ def test_a_patch_is_judged_by_its_paths_and_by_what_a_hunk_shows(
     assert masked.count("\n") == patch.count("\n")
     headers = [line for line in patch.split("\n") if line.startswith(("---", "+++", "diff"))]
     assert not [line for line in headers if line not in masked.split("\n")]
+
+
+@pytest.mark.parametrize("quote", ["> ", ">> ", "    ", "# ", " * ", "\t| "])
+def test_a_patch_in_a_mail_or_a_document_is_read_without_what_stands_before_its_lines(
+    quote: str,
+) -> None:
+    lines = [f" {KEY[0]}", f"-{KEY[1]}", f"+{KEY[2]}", f" {END}", " ", " name: b"]
+    patch = ["--- a/x.md", "+++ b/x.md", f"@@ -9,5 +9,5 @@ {KEY[3]}", *lines]
+    patch += ["--- a/a.pem", "+++ b/a.pem", "@@ -7 +7 @@", f"-{KEY[4]}", f"+{KEY[5]}"]
+    patch += ["--- a/b.txt", "+++ b/b.txt", "@@ -7 +7 @@", "-one", "+two"]
+    quoted = [f"{quote}{line}".rstrip() for line in patch]
+    text = "\n".join(["Look at this:", "", *quoted, "", "What is it?", ""])
+    masked = clean(text, "mail.txt")
+    assert not [line for line in KEY if line in masked] and "name: b" in masked
+    assert f"{quote}-{MASK}\n{quote}+{MASK}\n" in masked
+    assert masked.endswith(f"{quote}-one\n{quote}+two\n\nWhat is it?\n")
+    assert masked.count("\n") == text.count("\n")
+
+
+@needs_git
+def test_a_change_is_judged_by_the_lines_around_it(
+    space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "LINES_AROUND", 20)
+    rows = [f"row {number}" for number in range(60)]
+    key = [f"  {line}" for line in (BEGIN, *KEY, END)]
+    lines = [
+        "top",
+        *rows,
+        *key,
+        *rows,
+        "end",
+        *key,
+        KEY[3],
+        *(f"  {row}" for row in rows),
+        "",
+        "x",
+        "",
+    ]
+    commit(space, "\n".join(lines), "a.txt")
+    changed = "\n".join(lines).replace(KEY[5], KEY[5][::-1]).replace("top", "Top")
+    (space / "a.txt").write_text(changed.replace("\nx\n", "\ny\n"))
+    (item,) = pf.load(git_diff="")
+    shown = item.content or ""
+    assert "-top\n+Top" in shown and "-x\n+y" in shown and f"+  {MASK}" in shown
+    assert not [line for line in [*KEY, KEY[5][::-1]] if line in shown]
 
 
 @pytest.mark.parametrize(

@@ -328,3 +328,18 @@ def test_a_pattern_among_the_items_is_told_its_flag(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1")
     with pytest.raises(pf.ItemError, match=r"no such file .*; `--file '\*.py'` takes a pattern"):
         pf.load("*.py", workspace=tmp_path)
+
+
+def test_a_file_that_is_named_beside_its_folder_is_shown_once_by_whatever_name(
+    folder: Path,
+) -> None:
+    (folder / "lib").mkdir()
+    (folder / "lib/App.py").write_text("x = 1\n")
+    (folder / "lib/other.py").write_text("y = 2\n")
+    (folder / "lib/OTHER.py").write_text("y = 3\n")
+    os.link(folder / "lib/App.py", folder / "app.py")  # as where the case of letters does not count
+    os.rename(folder / "app.py", folder / "lib/app.py")
+    for name in ("lib/app.py", str(folder / "lib/App.py"), "lib/../lib/App.py"):
+        found = [item.path for item in pf.load("lib", name, "lib/OTHER.py")]
+        kept = {os.path.basename(name), "other.py", "OTHER.py"}
+        assert sorted(map(os.path.basename, filter(None, found))) == sorted(kept)
