@@ -208,7 +208,10 @@ class Program:
         pipe = subprocess.PIPE
         if self._process is None or self._process.poll() is not None:
             quiet = subprocess.DEVNULL
-            self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=quiet)
+            # Older pandoc takes the name of a reader in small letters: no path with capitals.
+            self._process = subprocess.Popen(
+                self._command, stdin=pipe, stdout=pipe, stderr=quiet, cwd=HERE
+            )
             weakref.finalize(self, _end, self._process)
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
@@ -259,7 +262,7 @@ PROGRAMS = ("pandoc", "kramdown")
 def _programs() -> dict[str, Callable[[str], str]]:
     found: dict[str, Callable[[str], str]] = {}
     if program := shutil.which("pandoc"):
-        pandoc = Program(program, "-f", str(HERE / "readers.lua"), os.devnull)
+        pandoc = Program(program, "-f", "readers.lua", os.devnull)
         found |= {f"pandoc {each}": functools.partial(pandoc.read, each) for each in PANDOC}
     ruby = shutil.which("ruby")
     if (
@@ -268,7 +271,7 @@ def _programs() -> dict[str, Callable[[str], str]]:
             [ruby, "-r", "kramdown-parser-gfm", "-e", ""], capture_output=True
         ).returncode
     ):
-        kramdown = Program(ruby, str(HERE / "readers.rb"))
+        kramdown = Program(ruby, "readers.rb")
         found["kramdown"] = functools.partial(kramdown.read, "GFM")
     return found
 
