@@ -483,7 +483,7 @@ def test_a_text_that_the_user_pasted_steps_down_before_turns_go() -> None:
     prompt = fitted(history, 2000)
     first = prompt[0]["content"]
     assert [message["content"] for message in prompt][1:] == ["Worker 24.", "Why is it slow?"]
-    assert "INFO worker" in first and " …" in first
+    assert "INFO worker" in first and "…" in first
     assert first.startswith("Which worker is slow?") and first.endswith("tell me its number.")
     (said,) = (each for each in prompt.warnings if each.code == "PF116")
     assert "a text of the user in turn 1" in said.message
