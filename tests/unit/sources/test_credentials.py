@@ -186,6 +186,11 @@ def test_patterns_of_any_text_are_tried_in_one_pass(unit: str) -> None:
     find_credential(unit * 20_000)
 
 
+@pytest.mark.parametrize("unit", ["password=", "auth=", "token:", "'key': '", "salt,"])
+def test_a_name_of_a_secret_looks_no_further_than_a_value_is_long(unit: str) -> None:
+    find_credential(unit * 10_000, "Makefile")  # to the end of the text it took a minute
+
+
 @pytest.mark.parametrize(
     ("place", "text"),
     [
