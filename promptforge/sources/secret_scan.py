@@ -74,7 +74,7 @@ _FORMS = {
     "htdigest": r"([^:\n]+:[^:\n]+:).+()",
 }
 _DIGEST = late_pattern(r"[a-z]{2,4}-[0-9a-f]+")
-"""What looks like a token of hexadecimal digits is mostly the number of a build in a path."""
+"""A token of hexadecimal digits; in a path it is mostly the number of a build."""
 _NETRC_LINE = late_pattern(r"(?:\s*(?:machine|login|password|account|port)\s+\S+|\s*default)*\s*")
 
 
