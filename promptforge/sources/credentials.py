@@ -104,7 +104,7 @@ NAME_IN_A_PROGRAM = late_pattern(
 )
 """Words with a short number between them: `OAuth2PasswordBearer`."""
 _NO_SECRET = late_pattern(
-    r"[\^~<>=v]*\d+\.|[./~@%]|\w+(?:\.\w+)+\Z|.*(?:://|\.\w{1,5}\Z)"
+    r"[\^~<>=v]*\d+\.|[./~@%]|\w+(?:\.\w+)+\Z|.*(?:://|\.\w{1,5}:?\Z)"
     r"|[A-Za-z]+\d?(?:[-_./:]+(?:[a-z\d]+|[A-Z]+|[a-z]+(?:[A-Z][a-z]+){1,9}))*\Z"
     r"|(?:Get|New|Read|Import|Convert(?:To|From))-[A-Z]\w+\Z"
 )

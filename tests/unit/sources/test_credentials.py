@@ -216,7 +216,8 @@ def test_a_name_of_a_secret_looks_no_further_than_a_value_is_long(unit: str) -> 
         ("tokens.txt", "the quick brown fox jumps over the lazy dog and on it went\nx1\n"),
         ("appsettings.sample.json", '{"x": 1}'), ("conf.sample.yml", "token: aZ4kQ9wE2rT7\n"),
         ("a.txt", "token bucket1rate, auth OAuth2/OIDCv1, salt SHA256-HMACv2\n"),
-        ("a.ps1", "$token = Get-Token2Foo\n"), ("a.1", "the secret \\f5my\\-secret\\fR, PSK, \\s\\-1ECDHE\n"),
+        ("a.ps1", "$token = Get-Token2Foo\n"), ("check.log", "PASS: gdb.arch/amd64-byte.exp: print 1\n"),
+        ("a.1", "the secret \\f5my\\-secret\\fR, PSK, \\s\\-1ECDHE\n"),
         ("netrc.py", "machine a login b password c3cccccc\n"), (".env", "CI=true\nURL=https://a.io/x1\n"),
     ],
 )  # fmt: skip
