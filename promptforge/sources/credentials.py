@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -90,14 +91,22 @@ _LANGUAGES_OF_SETTINGS = frozenset(
     {None, "text", "json", "json5", "yaml", "toml", "ini", "properties", "xml", "hcl", "bash"}
     | {"batch", "dockerfile", "makefile", "powershell"}
 )
+IN_PROSE = (None, "text")
+"""The rules for programs, manuals and plain texts, where a bare word is seldom a value."""
 _EXAMPLE = late_pattern(r"(?i)(?:example|sample|template|dist)[^/]*\Z")
 _WORD_OF_A_SECRET = late_pattern(
     r"(?i)pass|pwd|psk|secret|token|cred|auth|key|salt|_pat\b|<master| on >"
 )
 _LIKELY_VALUE = late_pattern(r"(?=\S*[A-Za-z])(?=\S*\d)[^\s<>{}()$,;]{8,200}")
+NAME_IN_A_PROGRAM = late_pattern(
+    r"_*[A-Za-z][a-z]*+(?:[A-Z]{1,9}+[a-z]++){0,9}+[A-Z]{0,9}+"
+    r"(?:\d{1,3}+(?:[A-Z]{0,9}+[a-z]{2,}+){0,9}+){0,2}+|[A-Za-z\d]+(?:_[a-z\d]+|_[A-Z\d]+)+"
+)
+"""Words with a short number between them: `OAuth2PasswordBearer`."""
 _NO_SECRET = late_pattern(
-    r"[\^~<>=v]*\d+\.|[./~@%]|\w+(?:\.\w+)+\Z|.*(?:://|\.\w{1,5}\Z)"
-    r"|[A-Za-z]+\d?(?:[-_./:]+(?:[a-z\d]+|[A-Z]+))*\Z"
+    r"[\^~<>=v]*\d+\.|[./~@%]|\w+(?:\.\w+)+\Z|.*(?:://|\.\w{1,5}:?\Z)"
+    r"|[A-Za-z]+\d?(?:[-_./:]+(?:[a-z\d]+|[A-Z]+|[a-z]+(?:[A-Z][a-z]+){1,9}))*\Z"
+    r"|(?:Get|New|Read|Import|Convert(?:To|From))-[A-Z]\w+\Z"
 )
 """Versions, paths and names."""
 _WORDS_OF_MANUALS = (
@@ -113,6 +122,8 @@ _WITH_A_NUMBER = late_pattern(
     rf"(?:(?:{_WORDS_OF_MANUALS})[-_.]){{0,2}}"
     rf"(?:{_WORDS_OF_MANUALS}|hunter)[\W_]{{0,9}}+\d{{0,4}}[\W_]{{0,9}}"
 )
+_OF_USER_AND_PASSWORD = late_pattern(r"(?:[A-Za-z0-9+/]{4}){2,99}(?:[A-Za-z0-9+/]{2,3}={0,2})?")
+_SIGN_BEFORE_A_VALUE = late_pattern(r"[=:>|?]")
 _PERCENT_CODE = late_pattern(r"%[0-9A-Fa-f]{2}")
 _PASSWORD = late_pattern(
     # The word is looked through once, then passed over: a word of `tokentoken…` has no end.
@@ -140,7 +151,7 @@ def find_credentials(
         any_name = rules == "secrets" or _is_secret_of_kubernetes(text)
         values = (*assigned_secrets(text, any_name), *_likely_secrets(text))
     elif rules is not None:
-        values = _likely_secrets(text)
+        values = _likely_secrets(text, is_prose=rules == "text")
     for value in values:
         if not is_harmless(value, allowed):
             yield "a password or key", value
@@ -191,19 +202,21 @@ def rules_of(place: str) -> str | None:
 
     `passwords`: all values, for it holds little else. `alone`: a word that is the whole text.
     `settings`: values of names of secrets. `secrets`: also values that look like secrets beside
-    any name. `likely`: values of names of secrets that look like some. Callers remember a text
-    by these rules: nothing else about a name may decide.
+    any name. `likely`: values of names of secrets that look like some. `text`: the same behind a
+    sign such as `=`. Callers remember a text by these rules: nothing else about a name may decide.
     """
     for rules, pattern in _patterns_of_files().items():
         if pattern.fullmatch(place.replace("\\", "/")):
             return "secrets" if rules == "settings" and "secret" in place.lower() else rules
     is_pattern = not place or _EXAMPLE.search(place) or place.endswith(".ipynb")
-    return None if is_pattern or language_of(place) not in _LANGUAGES_OF_SETTINGS else "likely"
+    if is_pattern or language_of(place) not in _LANGUAGES_OF_SETTINGS:
+        return None
+    return "text" if language_of(place) in IN_PROSE else "likely"
 
 
 def may_hold_credentials(path: str) -> bool:
     """Tell by the name of a file whether it is made for credentials: `.env`, `id_ed25519`."""
-    return rules_of(path) not in (None, "likely") or KEY_FILE.fullmatch(path) is not None
+    return rules_of(path) not in (None, "text", "likely") or KEY_FILE.fullmatch(path) is not None
 
 
 def is_secret_alone(text: str, rules: str | None) -> bool:
@@ -219,7 +232,7 @@ def is_secret_alone(text: str, rules: str | None) -> bool:
 
 def _holds_passwords(text: str) -> bool:
     values = (match[4].strip("\"'") for match in ASSIGNMENT.finditer(text) if "=" in match[3])
-    return _PASSWORD.search(text) is not None or any(map(_is_likely, values))
+    return _PASSWORD.search(text) is not None or any(map(is_likely, values))
 
 
 def is_placeholder(value: str) -> bool:
@@ -229,10 +242,15 @@ def is_placeholder(value: str) -> bool:
     """
     if REFERENCE.fullmatch(value) or _WITH_A_NUMBER.fullmatch(value):
         return True
+    if _OF_USER_AND_PASSWORD.fullmatch(value):
+        user, colon, password = base64.b64decode(value + "==").decode("latin-1").partition(":")
+        if user.isprintable() and colon and is_placeholder(password):
+            return True
     return not any(map(str.isdigit, value)) and _SPEAKS_OF_A_SECRET.search(value) is not None
 
 
-def _is_likely(value: str) -> bool:
+def is_likely(value: str) -> bool:
+    """Tell whether a value looks like a secret: it has letters and digits, and is no name."""
     return _LIKELY_VALUE.fullmatch(value) is not None and not _is_no_secret(value)
 
 
@@ -240,11 +258,17 @@ def _is_no_secret(value: str) -> bool:
     return _NO_SECRET.match(value) is not None or is_placeholder(value)
 
 
-def _likely_secrets(text: str) -> Iterator[str]:
-    """Yield values that look like secrets beside names of some, in any form of settings."""
+def _likely_secrets(text: str, *, is_prose: bool = False) -> Iterator[str]:
+    """Yield values that look like secrets beside names of some, in any form of settings.
+
+    Where it `is_prose`, such as a manual page, `the secret key-of-v2` has none.
+    """
     if _WORD_OF_A_SECRET.search(text):
         for match in re.finditer("".join(known_credentials().assigned), text):
             value = match[match.lastindex or 0]
+            head = match[0].removesuffix(value)
+            if is_prose and (not _SIGN_BEFORE_A_VALUE.search(head) or "\\" in value):
+                continue
             if not _is_no_secret(value):
                 yield value
 
@@ -274,7 +298,7 @@ def assigned_secrets(text: str, any_name: bool = False) -> Iterator[str]:
     """
     for match in ASSIGNMENT.finditer(text):
         value = match[4].strip("\"'")
-        if is_secret(match[2], value) or (any_name and _is_likely(value)):
+        if is_secret(match[2], value) or (any_name and is_likely(value)):
             yield value
 
 

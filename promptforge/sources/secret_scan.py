@@ -20,13 +20,16 @@ from ..text.format import plural
 from ..text.words import late_pattern
 from .credentials import (
     ASSIGNMENT,
+    IN_PROSE,
     KEYS,
     MIN_PASSWORD_LETTERS,
+    NAME_IN_A_PROGRAM,
     NAME_OF_A_SECRET,
     REFERENCE,
     REST_OF_A_TOKEN,
     find_credentials,
     is_harmless,
+    is_likely,
     is_placeholder,
     is_secret,
     is_secret_alone,
@@ -70,6 +73,8 @@ _FORMS = {
     "htpasswd": r"([^:\n]+:).+()",
     "htdigest": r"([^:\n]+:[^:\n]+:).+()",
 }
+_DIGEST = late_pattern(r"[a-z]{2,4}-[0-9a-f]+")
+"""A token of hexadecimal digits; in a path it is mostly the number of a build."""
 _NETRC_LINE = late_pattern(r"(?:\s*(?:machine|login|password|account|port)\s+\S+|\s*default)*\s*")
 
 
@@ -117,22 +122,27 @@ class SecretScan:
 
     def refuse_name(self, place: str) -> bool:
         """Tell whether a path holds a credential, and note that its text is left out."""
-        found = self._find(place, "")
+        found = [each for each in self._find(place, "") if not _DIGEST.fullmatch(each[1])]
         if found:
-            self._note(show_path(place), found, is_masked=False)
+            self._note(show_path(place), found, is_masked=False, is_path=True)
         return bool(found)
 
     def _find(self, text: str, place: str) -> list[_Found]:
         return [*islice(find_credentials(text, place, self._allowed), MAX_SECRETS + 1)]
 
-    def _note(self, shown: str, found: Sequence[_Found], *, is_masked: bool) -> None:
+    def _note(
+        self, shown: str, found: Sequence[_Found], *, is_masked: bool, is_path: bool = False
+    ) -> None:
         # A path may be one, too. A password such as `payments` is only a word there.
         in_path = {secret for _, secret in self._find(shown, "")}
         for _, secret in found:
             if secret and secret in in_path:
                 shown = shown.replace(secret, MASK)
         listed = self._masked if is_masked else self._left_out
-        listed[shown] = ", ".join(dict.fromkeys(kind for kind, _ in found))
+        kinds = [
+            f"{kind} in its path: {secret[:4]}…" if is_path else kind for kind, secret in found
+        ]
+        listed[shown] = ", ".join(dict.fromkeys(kinds))
 
     def _mask_sides(
         self,
@@ -212,7 +222,8 @@ def mask(
             return None
         masked = by_line
 
-    masked = ASSIGNMENT.sub(partial(_mask_value, allowed), masked)
+    is_bare = rules_of(place) not in IN_PROSE
+    masked = ASSIGNMENT.sub(partial(_mask_value, allowed, is_bare), masked)
     masked = _IN_AN_ADDRESS.sub(partial(_mask_in_address, allowed), masked)
     if any(secret in masked for secret in secrets):
         return None
@@ -222,11 +233,17 @@ def mask(
     return masked
 
 
-def _mask_value(allowed: Collection[str], match: re.Match[str]) -> str:
-    """Return an assignment without its value where its name is that of a secret."""
+def _mask_value(allowed: Collection[str], is_bare: bool, match: re.Match[str]) -> str:
+    """Return an assignment without its value where its name is that of a secret.
+
+    A word without quotes is a value where `is_bare`: a program has `password: String`.
+    """
     value = match[4]
     bare = value.strip("\"'")
     if not is_secret(match[2], bare) or is_harmless(bare, allowed):
+        return match[0]
+    is_name = bare == value and (not is_likely(value) or NAME_IN_A_PROGRAM.fullmatch(value))
+    if not is_bare and (is_name or is_placeholder(bare)):
         return match[0]
     quote = value[0] if value[0] in "\"'" else ""
     return f"{match[0][: -len(value)]}{quote}{MASK}{quote}"

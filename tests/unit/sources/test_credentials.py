@@ -141,7 +141,8 @@ AWS_SECRET = "vyAIZVAgkmOt8Fsw/YBfHe" + "+LMyIeMwlLgHE9bwWH"
 IN_ANY_TEXT = {
     "s = Session('AKIA" + "I7QXSU2JTPNN4B6M',\n    '{0}')": AWS_SECRET,
     "ada,AKIA" + "I7QXSU2JTPNN4B6M,{0}": AWS_SECRET,
-    "Authorization: Basic {0}": LONG, '-H "X-Api-Key: {0}"': LONG, "'X-Auth-Token': '{0}'": LONG,
+    "Authorization: Basic {0}": LONG, "> X-Api-Key: {0}": LONG, "Cookie: a=b; jwt={0}": LONG,
+    'h.Set("Authorization", "{0}")': LONG, '-H "X-Api-Key: {0}"': LONG, "'X-Auth-Token': '{0}'": LONG,
     '{{"name": "Authorization", "value": "Bearer {0}"}}': LONG, "Authorization:\n      - Basic {0}": LONG,
     "Cookie: lang=en; sessionid={0}; a=b": LONG, "Set-Cookie: JSESSIONID={0}; Path=/": LONG,
     ".acme.io\tTRUE\t/\tTRUE\t0\tsid\t{0}": LONG,
@@ -168,6 +169,15 @@ def test_a_credential_with_a_form_of_its_own_is_masked_in_any_text(line: str) ->
     [
         "authorization: x-amz-content-sha256", "Authorization: Bearer imdsv2_session_token",
         "api-key: test-api-key-12345678", "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+        "authorization: OAuth2PasswordBearer1 = None", 'x = {"Authorization": OAuth2PasswordBearer1}',
+        "api-key: ApiKeySecurityScheme2", "headers.authorization = buildAuthorizationHeaderV2;",
+        "- Authorization - docs/oauth2/authorization.md", "Authorization\n---\n\nSupportsOAuth2Everywhere",
+        "Authorization: AWS4-HMAC-SHA256 Credential=...", "Authorization: Bearer YOUR_ACCESS_TOKEN_1",
+        "Cookie;var a;authToken=someOtherVariable2;b", "Authorization: Basic Ym9iOm15UGFzc3dvcmQx",
+        "Bearer mF_9.B5f-4.1JqM", "token: 'colorNeutralForeground2BrandHover'", "password: 'min8|max32|required'",
+        "token: 'color-primary-500-hoverState'", "token: 'CourierNewPSMT12BoldItalic'", 'token="Qwen2TokenizerFast"',
+        "the password 'hunter2hunter2' was", "def secret_" + "abcdefghijklmnopqrstu" * 2 + "v(): pass",
+        "vpc-fc-" + "0a1b2c3d" * 4 + ".js", "re_abcdefgh_" + "abcdefghijkl" * 2,
         'token = "continue_token_v2_of_pages"', 'publicKeyToken="89845dcd8080cc91"',
         "revert(token, 'ERC721NonexistentToken')", 'secret="projects/p1/secrets/my-secret-v1"',
         'token = "settings.AUTH_TOKEN_OF_API_V2"', "password 'changeme1'", "IDENTIFIED BY '${DB_PW_2}'",
@@ -186,6 +196,11 @@ def test_patterns_of_any_text_are_tried_in_one_pass(unit: str) -> None:
     find_credential(unit * 20_000)
 
 
+@pytest.mark.parametrize("unit", ["password=", "auth=", "token:", "'key': '", "salt,"])
+def test_a_name_of_a_secret_looks_no_further_than_a_value_is_long(unit: str) -> None:
+    find_credential(unit * 10_000, "Makefile")  # to the end of the text it took a minute
+
+
 @pytest.mark.parametrize(
     ("place", "text"),
     [
@@ -200,6 +215,9 @@ def test_patterns_of_any_text_are_tried_in_one_pass(unit: str) -> None:
         ("store.yaml", "apiVersion: v1\nkind: SecretStore\nspec:\n  server: vault-2-of-acme\n"),
         ("tokens.txt", "the quick brown fox jumps over the lazy dog and on it went\nx1\n"),
         ("appsettings.sample.json", '{"x": 1}'), ("conf.sample.yml", "token: aZ4kQ9wE2rT7\n"),
+        ("a.txt", "token bucket1rate, auth OAuth2/OIDCv1, salt SHA256-HMACv2\n"),
+        ("a.ps1", "$token = Get-Token2Foo\n"), ("check.log", "PASS: gdb.arch/amd64-byte.exp: print 1\n"),
+        ("a.1", "the secret \\f5my\\-secret\\fR, PSK, \\s\\-1ECDHE\n"),
         ("netrc.py", "machine a login b password c3cccccc\n"), (".env", "CI=true\nURL=https://a.io/x1\n"),
     ],
 )  # fmt: skip

@@ -166,6 +166,17 @@ def test_the_message_is_one_line_and_names_what_is_left_out() -> None:
     )
 
 
+def test_beside_a_credential_the_words_of_a_program_stay() -> None:
+    program = (
+        "let password: String\nw.token = params\nself.token = token_of_v2\npassword = 'Password'\n"
+    )
+    masked = clean(f"{program}x = '{TOKEN}'\npassword = 'Tr0ub4dor'\n", "a.swift")
+    assert masked == f"{program}x = '{MASK}'\npassword = '{MASK}'\n"
+    news = f"a_credentials: REMOVED\n{TOKEN}\n"
+    assert clean(news, "NEWS") == news.replace(TOKEN, MASK)
+    assert clean(f"password: hunter\nx: {TOKEN}\n", "a.yaml") == f"password: {MASK}\nx: {MASK}\n"
+
+
 def test_dummies_of_manuals_and_allowed_values_are_shown() -> None:
     for dummy in known_credentials().dummies:
         text = f"AccountKey={dummy}\naws_secret_access_key = {dummy}\nx = '{dummy}'\n"
@@ -253,13 +264,15 @@ def test_the_note_masks_of_a_path_only_what_is_a_credential_by_itself() -> None:
 
 
 def test_a_file_with_a_credential_in_its_path_is_left_out(tmp_path: Path) -> None:
-    for name in ("a.py", f"{TOKEN}.py", f"d-{TOKEN}/b.py"):
+    build = "fc-" + "0a1b2c3d" * 4 + ".py"
+    for name in ("a.py", build, f"{TOKEN}.py", f"d-{TOKEN}/b.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"x = {len(name)}\n")
     found = pf.load(files=".", workspace=tmp_path)
-    assert [item.path for item in found] == ["a.py"]
+    assert [item.path for item in found] == ["a.py", build]
     (said,) = (each.message for each in found.warnings if each.code == "PF609")
-    assert "skipped 2 texts" in said and f"d-{MASK}/b.py" in said and TOKEN not in said
+    assert f"d-{MASK}/b.py (a GitHub token in its path: ghp_…)" in said
+    assert "skipped 2 texts" in said and TOKEN not in said
 
 
 def test_a_notebook_is_searched_as_it_is_shown(tmp_path: Path) -> None:
