@@ -181,7 +181,26 @@ def test_a_patch_is_judged_by_its_paths_and_by_what_a_hunk_shows(
     assert not [line for line in headers if line not in masked.split("\n")]
 
 
-@pytest.mark.parametrize("quote", ["> ", ">> ", "    ", "# ", " * ", "\t| "])
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "> ",
+        ">> ",
+        "    ",
+        "# ",
+        " * ",
+        "\t| ",
+        "// ",
+        "-- ",
+        "; ",
+        "% ",
+        "+ ",
+        "- ",
+        "+",
+        "! ",
+        "rem ",
+    ],
+)
 def test_a_patch_in_a_mail_or_a_document_is_read_without_what_stands_before_its_lines(
     quote: str,
 ) -> None:
