@@ -49,6 +49,9 @@ MAX_OUTLINES_IN_VAIN = 8
 NAMES_SHARE, MAX_NAMES_TOKENS = 0.06, 400
 """Share of the room for the bare names of the next best files, and its tokens at the most, with
 `repository` and a query."""
+CHANGES_SHARE, MAX_CHANGES = 0.15, 24
+"""Share of the room for the names of the first changes where changes alone answer a query, and
+their number."""
 
 
 def pack_repository(
@@ -61,7 +64,9 @@ def pack_repository(
     if passages is not None:
         from .passages import pack_passages
 
-        pack_passages(packer, step, _without_names(limit), passages)
+        pack_passages(packer, step, _without_names(packer, step, limit), passages)
+        if not packer.unsettled(step.walk):  # no name needs the room
+            pack_passages(packer, step._replace(again=True), limit, passages)
         packer.add_stubs(step, limit)
         _lengthen_names(packer, step, limit)
         return
@@ -215,12 +220,20 @@ def _lengthen_names(packer: Packer, step: PackingStep, limit: Cost) -> None:
             return
 
 
-def _without_names(limit: Cost) -> Cost:
-    """Return a limit less the room for the bare names of the next best items."""
+def _without_names(packer: Packer, step: PackingStep, limit: Cost) -> Cost:
+    """Return a limit less the room for the bare names of the next best items.
+
+    Of a few changes all names have room: nothing else says that a file has changed.
+    """
     unit = budget_unit(limit)
     most = MAX_NAMES_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
+    room = NAMES_SHARE * limit[unit]
+    if step.names:
+        walk = packer.unsettled(step.walk[:MAX_CHANGES])
+        names = sum(packer.page.item_cost(index, STUB_VARIANT)[unit] for index in walk)
+        room = max(room, min(names, CHANGES_SHARE * limit[unit]))
     less = [0.0, 0.0]
-    less[unit] = min(NAMES_SHARE * limit[unit], most)
+    less[unit] = min(room, most)
     return subtract_costs(limit, (less[0], less[1]))
 
 

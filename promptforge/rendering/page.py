@@ -542,21 +542,20 @@ def divide_named(
 
     Where nothing is shortened none is reserved, nor where a packing walks the page or the list.
     Items of a list come after those of named sources, both the best first where a query ranks them.
-    Those of a list compete where they are the files of a repository and the query names none of
-    them, and so do changes but for the first ones: a diff of hundreds of files leaves others room.
+    Those of a list compete where they are the files of a repository, and so do changes but for the
+    first ones: a diff of hundreds of files leaves the others room.
     With a query and nothing beside them all changes compete: the first ones left the answer none.
     """
     if not PACKINGS[options.packing].best_first or options.trim == "none":
         return (), explicit
-    items, ranks, asked = candidates.pool, candidates.ranks, candidates.asked
-    in_query: Collection[int] = asked.named if asked is not None else ()
-    if not (candidates.columns.names or in_query):
+    if not candidates.columns.names:
         return (), explicit
-    named = [index for index in explicit if items[index].is_reserved or index in in_query]
+    items, ranks, asked = candidates.pool, candidates.ranks, candidates.asked
+    named = [index for index in explicit if items[index].is_reserved]
     if options.packing == "repository":
-        named = [i for i in named if items[i].named or i in in_query or not items[i].path]
+        named = [index for index in named if items[index].named or not items[index].path]
     elif asked is not None and asked.of_files and asked.has_evidence:
-        named = [i for i in named if items[i].named or i in in_query or not is_file(items[i])]
+        named = [index for index in named if items[index].named or not is_file(items[index])]
     by_query = asked is not None and asked.has_evidence
     named.sort(
         key=lambda index: (

@@ -75,8 +75,6 @@ class Relevance(ABC):
     """Characters up to which a program is one passage."""
     of_files = False
     """True for the files of a repository."""
-    named: frozenset[int] = frozenset()
-    """The indices of files that the query names."""
 
     def __init__(self, asked: Question, read: Sequence[int]) -> None:
         """Take the question, and the indices of the items that are read closely."""

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableSequence, Sequence
 from functools import cache, partial
 from hashlib import blake2b
-from itertools import accumulate, chain
+from itertools import accumulate
 from operator import mul
 from typing import NamedTuple
 
@@ -91,10 +91,13 @@ MAX_CHARACTERS_OF_COMMENTS = 8_000
 MAX_CHARACTERS_TAGGED = 4 << 20
 """Characters of a repository that are parsed for names; in the rest, patterns find them."""
 
-MAX_FILES_OF_NAME = 4
-"""Files that a query may name by one word: of the many `index.ts` of a monorepo it names none."""
+NAMED_WEIGHT = 1.5
+"""Worth of a chunk of a file that the query names, beside that of others. A room kept for the file
+found fewer answers, and a name in passing took it from them; a weight of 3 found no more."""
 
-_AROUND_NAME = "`'\"*,;:?!()<>"
+# Of `foo.py:12`, `foo.py#L3` and `foo.py's` the name is `foo.py`; `[id].tsx` keeps its brackets.
+_NAME = late_pattern(r"[^\s`'\"*,;:?!()<>#{}|“”‘’«»…]{1,400}")
+_ENDING = late_pattern(r"/|\.\w{0,9}[a-z]")
 _TEST_TERM = "test"
 _LOG_TERMS = frozenset({"chang", "changelog", "releas", "version", "upgrad"})
 _LIMITING_WORDS = frozenset({"again", "few", "most"})
@@ -327,13 +330,16 @@ def rank_chunks(
     paths = below_shared_folder([path for path, _ in files])
     roles = roles or list(map(role_of, paths))
     aside = find_asides(paths, roles) if _TEST_TERM not in wanted else ()
+    named = find_named(query, [path for path, _ in files])
     logs = set[int]()  # they repeat the words of what they tell of
     if _LOG_TERMS.isdisjoint(wanted):
         logs.update(number for number, role in enumerate(roles) if role == "log")
     others = [worth for each, worth in zip(chunks, worths, strict=True) if each.file not in logs]
     least = LOG_FACTOR * max(others, default=0.0)
     for number, each in enumerate(chunks):
-        if each.file in logs and worths[number] < least:
+        if each.file in named:
+            worths[number] *= NAMED_WEIGHT
+        elif each.file in logs and worths[number] < least:
             worths[number] = 0.0
         elif each.file in aside:
             worths[number] *= ASIDE_WEIGHT
@@ -408,24 +414,29 @@ def _opening_tag(text: str) -> int:
     return tag.end() if tag else 0
 
 
-def find_named(query: str, paths: Mapping[int, str]) -> list[int]:
-    """Return the keys of the files that a query names, by a path or by a name with an ending.
+def find_named(query: str, paths: Sequence[str]) -> set[int]:
+    """Return the numbers of the files that a query names, by a path or by a name with an ending.
 
-    A name that more than `MAX_FILES_OF_NAME` files have names none of them.
+    A name that several files share names none of them.
     """
-    found: dict[str, list[int]] = {}
-    for word in query.replace("\\", "/").split():
-        name = word.strip(_AROUND_NAME).partition(":")[0].removeprefix("./").rstrip(".")
-        if "/" in name or "." in name:
-            found[name] = []
-    for index, path in paths.items():
-        name = path
+    whole = {path.casefold(): number for number, path in enumerate(paths) if "/" in path}
+    holders: dict[str, list[int]] = defaultdict(list)
+    for number, path in enumerate(paths):
+        name = path.casefold()
         while name:  # `src/app.py`, then `app.py`
-            if name in found:
-                found[name].append(index)
+            holders[name].append(number)
             name = name.partition("/")[2]
-    named = (held for held in found.values() if len(held) <= MAX_FILES_OF_NAME)
-    return list(dict.fromkeys(chain.from_iterable(named)))[:MAX_CHANGES_NAMED]
+    found: set[int] = set()
+    for word in _NAME.findall(query.casefold().replace("\\", "/")):
+        for given in {word, word.strip("[]")}:
+            name = given.removeprefix("./").rstrip(".")
+            if given[:1] in ("/", "~"):  # the end of `/home/me/shop/src/app.py` is a path here
+                while name and name not in holders:
+                    name = name.partition("/")[2]
+            held = [whole[name]] if name in whole else holders.get(name, [])
+            if len(held) == 1 and _ENDING.search(name):
+                found.update(held)
+    return found
 
 
 class RepositoryRelevance(Relevance):
@@ -457,8 +468,6 @@ class RepositoryRelevance(Relevance):
         ]
         self._worth: dict[int, float] = {}
         """Index of an item → the worth of its best chunk; only those with one."""
-        paths = {index: asked.items[index].path or "" for index in kept}
-        self.named = frozenset(find_named(" ".join(asked.queries), paths))
         for chunk in found:
             self._worth.setdefault(chunk.file, chunk.worth)
         super().__init__(asked, list(self._worth)[:MAX_CANDIDATES_READ])

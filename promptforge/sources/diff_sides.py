@@ -22,12 +22,10 @@ LINES_AROUND = 2_048
 """Lines around a change that tell what it is a part of: more than those of the longest key."""
 MIN_KEY_LINE, MIN_ONLY_LINE = 24, 60
 """Characters of a line in a private key, but for the last one; and where only the lines tell."""
-_QUOTE = r"([ \t#>*|]{0,99}+)"
-"""Stands before each line of a diff in a mail, a document or a comment."""
-_HUNK = late_pattern(rf"({_QUOTE}@@+((?: [-+]\d{{1,9}}(?:,\d{{1,9}})?){{2,64}}) @@+ ?)(.*)")
+# Each line of a diff in a mail or a comment may begin with the same: `> `, `// `, `rem `.
+_HUNK = late_pattern(r"(([^@\r]{0,99}+)@@+((?: [-+]\d{1,9}(?:,\d{1,9})?){2,64}) @@+ ?)(.*)")
 _RANGE = late_pattern(r"[-+](\d+)(?:,(\d+))?")
-_FILE_NAME = late_pattern(rf'{_QUOTE}(?:---|\+\+\+) ("?)([^\t\r]+?)\2(?:[\t\r].*)?')
-_NEXT_FILE = late_pattern(rf"{_QUOTE}(?:diff |Index: )")
+_FILE_NAME = late_pattern(r'(?:---|\+\+\+) ("?)([^\t\r]+?)\1(?:[\t\r].*)?')
 _KEY_LINE = late_pattern(
     r"(?:[ \t#>*|\"'`]|\+[ \t]*(?=[\"'`])|//[ \t]|--[ \t]){0,99}+([A-Za-z0-9+/]{4,999}={0,2})"
     r"(?:\\[rn]){0,4}[\"'`]?[ \t\r,;+\\)]{0,9}"
@@ -111,21 +109,21 @@ def _read_files(lines: Sequence[str]) -> Iterator[tuple[list[str], list[_Hunk]]]
     """Yield the names above the hunks of each file, and the hunks."""
     names: list[str] = []
     hunks: list[_Hunk] = []
-    place = 0
+    place = above = 0
     while place < len(lines):
-        line = lines[place]
-        head = _HUNK.fullmatch(line)
-        if head:
-            hunks.append(_read_hunk(lines, place, head))
-            place = hunks[-1].stop
+        head = _HUNK.fullmatch(lines[place])
+        if not head:
+            place += 1
             continue
-        name = _FILE_NAME.fullmatch(line)
-        if hunks and (name or _NEXT_FILE.match(line)):
+        quote = head[2]
+        own = [line[len(quote) :] for line in lines[above:place] if line.startswith(quote)]
+        found = [name[2] for name in map(_FILE_NAME.fullmatch, own) if name]
+        if hunks and (found or any(line.startswith(("diff ", "Index: ")) for line in own)):
             yield names[-2:], hunks
             names, hunks = [], []
-        if name:
-            names.append(name[3])
-        place += 1
+        names += found
+        hunks.append(_read_hunk(lines, place, head))
+        place = above = hunks[-1].stop
     if hunks:
         yield names[-2:], hunks
 

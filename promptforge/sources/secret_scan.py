@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from ..errors import Diagnostics
 from ..files.access import show_path
@@ -66,6 +66,7 @@ _IN_AN_ADDRESS = late_pattern(
 )
 _SETTING = late_pattern(r"([ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*)(.*?)([ \t\r]*)")
 _IN_QUOTES = late_pattern(r"\"([^\"\\]|\\.)*\"|'[^']*'")
+_LINE_END, _ESCAPED_LINE_END = late_pattern(r"\n"), late_pattern(r"\\n|\n")
 _FORMS = {
     # Address, and five or two fields with colons between; in a `.netrc` all names are shown.
     "git-credentials": r"(\w+://)[^\s/]+(@\S*)",
@@ -103,7 +104,7 @@ class SecretScan:
 
         def find() -> bool:
             found.extend(self._find(text, place))
-            for side in sides_of(text, place, whole):
+            for side in sides_of(_line_end(text).sub("\n", text), place, whole):
                 in_side = self._find("\n".join(side.lines), side.place)
                 if in_side:
                     sides.append((side, in_side))
@@ -153,7 +154,10 @@ class SecretScan:
         is_one_file: bool,
     ) -> str | None:
         """Return a masked diff without what its files hold; `None` for one file to leave out."""
-        given, lines = text.split("\n"), masked.split("\n")
+        line_end = _line_end(text)
+        given, lines = line_end.split(text), line_end.split(masked)
+        if len(given) != len(lines):  # a value held line ends of a string
+            return None
         for side, found in sides:
             clean = self._mask_side(side, found)
             if clean is None and side.in_hunks is not None:
@@ -163,7 +167,8 @@ class SecretScan:
             if clean is None and is_one_file:
                 return None
             side.put(clean or [MASK] * len(side.lines), given, lines, MASK)
-        return "\n".join(lines)
+        ends = [*line_end.findall(masked), ""]
+        return "".join(chain.from_iterable(zip(lines, ends, strict=True)))
 
     def _mask_side(self, side: Side, found: Sequence[_Found]) -> list[str] | None:
         if not found:
@@ -182,6 +187,14 @@ class SecretScan:
             way_out = "--no-secret-scan includes all, secret_allowlist lets one value through"
             diagnostics.add("PF609", "; ".join([*said, way_out]), severity="info")
         self._masked, self._left_out = {}, {}
+
+
+def _line_end(text: str) -> re.Pattern[str]:
+    """Return what ends the lines of a patch; in a string, as of JSON, it is written as an escape.
+
+    A patch of a program with such a string has its own line ends.
+    """
+    return _ESCAPED_LINE_END if "\\n@@ -" in text and "\n@@ -" not in text else _LINE_END
 
 
 def _listed(found: dict[str, str], most: int) -> str:

@@ -51,7 +51,8 @@ def _diff(size: int) -> tuple[str, list[str]]:
         text += f"diff --git a/{number} b/{number}\n--- a/{number}\n+++ b/{number}\n"
         text += f"@@ -1,19 +1,19 @@\n{around}{''.join(changed)}{around}"
         facts += [f"+++ b/{number}", *changed]
-    return text, facts
+    # A query chooses among changes that have no room together: those of all files are one fact.
+    return text, ["|".join(facts)]
 
 
 def _technique(size: int) -> tuple[str, list[str]]:

@@ -140,3 +140,23 @@ def test_changes_alone_answer_a_query_and_the_others_are_names(named: bool | Non
     beside = pf.Item(content="One page.\n" * 9, kind="document", name="page")
     found = pf.render([beside, *items], query=query, max_tokens=1_500)
     assert not [item for item in found.items if item.status == "dropped"]
+
+
+def _changed(path: str, lines: list[str]) -> pf.Item:
+    head = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,1 +1,9 @@\n"
+    return pf.Item(content=head + "\n".join(lines), path=path, kind="diff", named=True)
+
+
+def test_a_few_changes_all_keep_their_names_beside_an_answer() -> None:
+    answer = [f"+login.wait({n})" for n in range(90)]
+    items = [_changed(f"src/a_{n}.py", [f"+job_{k}(entry)" for k in range(60)]) for n in range(5)]
+    items.append(_changed("login.py", answer))
+    found = pf.render(items, query="how long does a login wait?", max_tokens=500)
+    assert not [item for item in found.items if item.status == "dropped"]
+    assert found.text.count("login.wait") > 20
+
+
+def test_no_room_is_kept_for_names_where_all_changes_answer() -> None:
+    items = [_changed(f"p{n}.py", [f"+login.wait({n}, {k})" for k in range(60)]) for n in range(3)]
+    found = pf.render(items, query="login wait", max_tokens=1_550)
+    assert all(item.status != "dropped" for item in found.items) and 1_520 < found.tokens <= 1_550

@@ -424,26 +424,60 @@ def test_only_a_word_itself_counts_for_its_rarity() -> None:
     assert rank_chunks("slow seal", [("a.py", short), *files[1:]])[0].file == 1
 
 
-@pytest.mark.parametrize("packing", ["score", "repository"])
 @pytest.mark.parametrize(
-    "name", ["net/slow.py", "`net/slow.py`", "slow.py:3-9,", "./net/slow.py", "net\\slow.py"]
+    "name",
+    [
+        "net/slow.py",
+        "`net/slow.py`",
+        "slow.py:3-9,",
+        "./net/slow.py",
+        "net\\slow.py",
+        "(see slow.py).",
+        '"slow.py".',
+        "slow.py's",
+        "“slow.py”",
+        "[slow.py](x)",
+        "slow.py#L3",
+        "Slow.PY",
+        "/home/me/shop/net/slow.py",
+    ],
 )
-def test_a_file_that_the_query_names_is_shown_whatever_answers_better(
-    name: str, packing: str
-) -> None:
-    slow = "\n\n".join(f"def wait_{n}(entry):\n    entry.sleep({n})" for n in range(99))
+def test_a_file_is_named_in_any_usual_way(name: str) -> None:
+    assert find_named(f"what of {name} is used", ["net/fast.py", "net/slow.py"]) == {1}
+
+
+@pytest.mark.parametrize("packing", ["score", "repository"])
+def test_a_file_that_the_query_names_answers_before_others(packing: str) -> None:
+    slow = FILLER.replace("job_", "wait_") + "\n\ndef take(entry):\n    entry.sleep(4)\n"
     items = [*_large_repository(), _program("net/slow.py", slow)]
-    query = f"what of {name} is used when a connection is taken from the pool?"
-    found = _ask(items, query, packing=packing)
-    assert "entry.sleep(" in found.text and found.tokens <= 800
-    assert "entry.sleep(" not in _ask(items, query.replace(name, "it"), packing=packing).text
+    found = _ask(items, "how does net/slow.py take a connection from the pool?", packing=packing)
+    assert "entry.sleep(4)" in found.text and found.tokens <= 800
 
 
-def test_a_name_of_many_files_or_of_none_names_none() -> None:
-    paths = dict(enumerate([*(f"{n}/index.ts" for n in range(9)), "app/[id]/page.tsx", "a/e.g"]))
-    assert find_named("index.ts, then vue.js", paths) == []
-    assert find_named("3/index.ts; (index.ts) page.tsx app/[id]/page.tsx.", paths) == [3, 9]
-    assert find_named("index " * 9_999 + " ".join(paths.values()) * 999, paths)
+def test_a_named_file_has_all_of_the_room_that_it_needs() -> None:
+    def text(name: str) -> str:
+        return "\n\n".join(f"def {name}_{n}(entry):\n    return entry[{n}]" for n in range(90))
+
+    items = [_program(f"m{n}.py", text("abc"[n])) for n in range(3)]
+    shown = _ask(items, "explain m2.py").text
+    assert shown.count("def c_") > 30 and "def a_" not in shown
+
+
+def test_a_name_in_passing_takes_little_room_from_the_answer() -> None:
+    calls = "\n\n".join(f"def job_{n}(entry):\n    return entry[{n}]" for n in range(90))
+    answer = "\n\n".join(
+        f"def retry_login_{n}(user):\n    return user.login(retry={n})" for n in range(30)
+    )
+    items = [_program("auth.py", answer), _program("app.py", calls)]
+    found = _ask(items, "where is the retry of login, called from app.py?").text
+    assert found.count("user.login(") == 30
+
+
+def test_a_name_of_several_files_or_of_none_names_none() -> None:
+    paths = [*(f"{n}/index.ts" for n in range(2)), "app/[id]/page.tsx", "v1.2", "x/0/index.ts"]
+    assert find_named("index.ts, v1.2, then vue.js", paths) == set()
+    assert find_named("0/index.ts; 1/index.ts page.tsx app/[id]/page.tsx.", paths) == {0, 1, 2}
+    assert find_named("index " * 9_999 + " ".join(paths) * 999, paths)
 
 
 def test_names_of_the_next_best_files_follow_the_passages() -> None:

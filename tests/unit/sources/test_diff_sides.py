@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -181,7 +182,26 @@ def test_a_patch_is_judged_by_its_paths_and_by_what_a_hunk_shows(
     assert not [line for line in headers if line not in masked.split("\n")]
 
 
-@pytest.mark.parametrize("quote", ["> ", ">> ", "    ", "# ", " * ", "\t| "])
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "> ",
+        ">> ",
+        "    ",
+        "# ",
+        " * ",
+        "\t| ",
+        "// ",
+        "-- ",
+        "; ",
+        "% ",
+        "+ ",
+        "- ",
+        "+",
+        "! ",
+        "rem ",
+    ],
+)
 def test_a_patch_in_a_mail_or_a_document_is_read_without_what_stands_before_its_lines(
     quote: str,
 ) -> None:
@@ -196,6 +216,15 @@ def test_a_patch_in_a_mail_or_a_document_is_read_without_what_stands_before_its_
     assert f"{quote}-{MASK}\n{quote}+{MASK}\n" in masked
     assert masked.endswith(f"{quote}-one\n{quote}+two\n\nWhat is it?\n")
     assert masked.count("\n") == text.count("\n")
+
+
+def test_a_patch_in_a_string_of_json_is_read_as_one() -> None:
+    lines = [f" {KEY[0]}", f"-{KEY[1]}", f"+{KEY[2]}", f" {KEY[3]}"]
+    patch = "\n".join(["--- a/a.pem", "+++ b/a.pem", "@@ -9,3 +9,3 @@", *lines, ""])
+    text = json.dumps({"role": "user", "content": patch, "name": "b"}, indent=1)
+    masked = clean(text, "chat.json")
+    assert not [line for line in KEY if line in masked] and json.loads(masked)["name"] == "b"
+    assert json.loads(masked)["content"].startswith("--- a/a.pem\n+++ b/a.pem\n@@ -9,3 +9,3 @@\n")
 
 
 @needs_git
