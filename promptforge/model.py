@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 # and the package renames that to `promptforge`.
 Origin = Literal["explicit", "similarity"]
 ScoreOrder = Literal["given", "higher", "lower"]
-NO_SCORE = float("1")
-"""The score of an item that was given none: known by identity, for 1 is a score as well."""
+NO_SCORE, BROKEN_SCORE = float("1"), float("0")
+"""The score of an item that was given none, or no number: known by identity, for 1 and 0 are
+scores as well; as a distance neither is near."""
 FAR = 1e9
 """Stands for a distance that is infinite or no number: as 0 it would be the best."""
 CHANGE_KINDS = frozenset({"commit", "diff"})
@@ -144,8 +145,8 @@ def meaning_of(item: Item, score_order: ScoreOrder) -> ScoreOrder:
 
 
 def closeness(distance: float) -> float:
-    """Return a number that falls as a distance grows, and is never below 0; 0 for none given."""
-    if distance is NO_SCORE:
+    """Return a number that falls as a distance grows, never below 0; 0 for none or a broken one."""
+    if distance is NO_SCORE or distance is BROKEN_SCORE:
         return 0.0
     return 1 / (1 + distance) if distance > 0 else 1 - distance
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ..config.layouts import LayoutSettings
 from ..config.options import Options
-from ..model import Item, Language, closeness, meaning_of
+from ..model import NO_SCORE, Item, Language, closeness, meaning_of
 from ..packing.types import Variant
 from ..selection.group import without
 from ..syntax.contents import CleanedContent, clean_content
@@ -482,9 +482,14 @@ def line_range(item: Item, marks: Marks) -> str | None:
     return marks.line_range(item.start_line, item.end_line)
 
 
-def shown_score(item: Item, options: Options) -> float:
-    """Return the score that templates print, where more is better: of a distance its closeness."""
+def shown_score(item: Item, options: Options) -> float | None:
+    """Return the score that templates print, where more is better: of a distance its closeness.
+
+    It is None where an item among others with distances has none.
+    """
     if meaning_of(item, options.score_order) == "lower":
+        if item.score is NO_SCORE:
+            return None
         return closeness(item.score)
     return item.score
 

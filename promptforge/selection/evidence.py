@@ -138,14 +138,18 @@ class PassageScores(NamedTuple):
     """For each passage the caller's own measure, and its share for mentioning other titles."""
 
     def match(self, weights: Sequence[float]) -> list[float]:
-        """Return how well each passage answers; of the heading above it half, of a lead all."""
+        """Return how well each passage answers, with half of the heading above; next to a lead all.
+
+        A list of 25 points under "Proxy timeout, see:" lost the paragraph that had the answer.
+        """
         found = [
             given + sum([weights[t] * share for t, share in shares]) if shares else given
             for given, shares in zip(self.given, self.shares, strict=True)
         ]
         for number, above in enumerate(self.passages.under or ()):
             if 0 <= above < number:
-                found[number] += found[above] if above in self.passages.leads else found[above] / 2
+                is_next = number == above + 1 and above in self.passages.leads
+                found[number] += found[above] if is_next else found[above] / 2
         return found
 
 

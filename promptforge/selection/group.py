@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from ..model import Item, ScoreOrder, meaning_of, path_with_lines
+from ..model import Item, ScoreOrder, closeness, meaning_of, path_with_lines
 from ..packing.types import Variant
 from ..reasons import DUPLICATE, MERGED
 from ..text.format import capitalize, to_text
@@ -447,7 +448,9 @@ class _Run:
 
     def __init__(self, index: int, item: Item, score_order: ScoreOrder) -> None:
         self.members = [index]
-        self._best = min if meaning_of(item, score_order) == "lower" else max
+        self._best: Callable[..., float] = max
+        if meaning_of(item, score_order) == "lower":  # a range without a distance tells of none
+            self._best = partial(max, key=closeness)
         self.end = item.end_line or 0
         self._first = item
         self._lines: list[str] = []

@@ -89,7 +89,7 @@ def _texts(
 ) -> list[Item]:
     """Return the item of a text, or those of a diff and of commits, and say as what it is read."""
     message = "read as text: it holds no items; --name app.py sets its language"
-    if language:
+    if language not in (None, "listing"):  # lines are a guess, also of a price list
         message = f"read as {language} by its content, for it holds no items; --name FILE decides"
     items = [replace(item, named=True) for item in change_items(text)]
     if not items:

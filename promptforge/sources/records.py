@@ -24,6 +24,7 @@ import msgspec
 
 from ..errors import Diagnostics, ItemError, Severity, did_you_mean, quote, type_name_of
 from ..model import (
+    BROKEN_SCORE,
     FAR,
     MAX_LINE_NUMBER,
     NO_SCORE,
@@ -534,10 +535,12 @@ def _score(value: object, order: ScoreOrder, notes: _Notes) -> float:
         return NO_SCORE
     number = parse_number(value)
     if number is None or not isfinite(number):
-        worst = FAR if order == "lower" else 0.0
+        # The option score_order may make a distance of it later: then 0 would be the best.
+        worst = FAR if order == "lower" else BROKEN_SCORE
+        note = "" if order == "lower" else ", as the worst"
         expected = "a finite number" if number is not None else "a number"
         found = "" if number is not None else f", found {type_name_of(value)}"
-        notes.say("PF202", f"score: expected {expected}{found}; {worst:.0f} is taken")
+        notes.say("PF202", f"score: expected {expected}{found}; {worst:.0f} is taken{note}")
         return worst
     if issubclass(type(value), str):
         notes.say("PF202", "score: expected a number, found text; read as a number", "info")

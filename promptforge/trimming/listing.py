@@ -17,7 +17,8 @@ MIN_PARAGRAPHS = 3
 """Paragraphs of several lines, from which the first line of each is the head of the others."""
 _MARGIN = " \t\r\n|`+-\\│├└─┬┼╰╭"
 _NUMBER = late_pattern(r"[ \t]*+\d++(?=[ \t]+\S|[ \t]*\|)")
-"""The number that a line begins with: in a table these end in one column, below its name."""
+"""The number that a line begins with: in a table all end in one column, below its name; numbers
+that begin in one column, as in the output of `tree -s` or a list, say nothing by their ends."""
 _PARAGRAPH = late_pattern(r"\n[^\S\n]*\n[^\s][^\n]*\n[^\S\n]*[^\s]")
 
 
@@ -27,7 +28,8 @@ def read_lines(text: str, lines: Sequence[str]) -> list[DataEntry]:
     columns = [len(line) - len(line.lstrip(_MARGIN)) for line in lines]
     spoken = [n for n, line in enumerate(lines) if columns[n] < len(line)]
     numbers = [_NUMBER.match(line) for line in lines]
-    if 2 * sum(map(bool, numbers)) > len(spoken):
+    ends = {found.end() for found in numbers if found}
+    if 2 * sum(map(bool, numbers)) > len(spoken) and len(ends) == 1:
         columns = [found.end() if found else columns[n] for n, found in enumerate(numbers)]
     depths = {column: depth for depth, column in enumerate(sorted({columns[n] for n in spoken}))}
     has_heads = len(_PARAGRAPH.findall(text)) >= MIN_PARAGRAPHS

@@ -62,3 +62,18 @@ def test_what_stands_under_a_colon_answers_as_well_as_the_line_above_it(colon: s
     ]
     shown = pf.render(found, query="how to restore a table from a backup", max_tokens=80)
     assert restore in shown.text
+
+
+@pytest.mark.parametrize("language", ["markdown", "html"])
+def test_a_long_list_under_a_colon_leaves_room_for_a_paragraph_that_answers(language: str) -> None:
+    points = [f"Plums and lamps number {n} stand on the table by the door." for n in range(25)]
+    if language == "html":
+        listed = "".join(f"<li>{each}</li>" for each in points)
+        text = f"<h1>Proxy</h1><p>Proxy timeout, see:</p><ul>{listed}</ul>"
+        text += "<h2>Values</h2><p>A proxy timeout is 90 seconds.</p>"
+    else:
+        text = "# Proxy\n\nProxy timeout, see:\n\n" + "".join(f"- {each}\n" for each in points)
+        text += "\n## Proxy timeout\n\nMuch is said.\n\nIts value is 90 seconds.\n"
+    item = pf.Item(kind="document", language=language, content=text)
+    for room in (100, 200, 300):
+        assert "90 seconds" in pf.render([item], query="proxy timeout", max_tokens=room).text

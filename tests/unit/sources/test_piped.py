@@ -118,3 +118,9 @@ def test_a_piped_notebook_is_named_as_a_piped_text_is(monkeypatch: pytest.Monkey
         monkeypatch.setattr(piped, "read_named", lambda *_, text=text, **__: (text, "<stdin>"))
         found = piped.load_stream("-", stream_name=None, workspace=".", diagnostics=Diagnostics())
         assert [item.named for item in found] == [True]
+
+
+def test_lines_of_unknown_kind_are_said_to_be_text(tmp_path: Path) -> None:
+    prices = "".join(f"Kettle {n}            {n}.50\n" for n in range(9))
+    ran = run("render", "-", stdin=prices, cwd=tmp_path)
+    assert "read as text" in ran.err and "listing" not in ran.err

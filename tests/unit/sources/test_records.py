@@ -133,8 +133,16 @@ _READ = "PF202 score: expected a number, found text; read as a number"
             {"score": 0.5},
             "PF202 score: expected a number, found text; read as a number",
         ),
-        ({"score": math.nan}, {"score": 0.0}, "PF202 score: expected a finite number; 0 is taken"),
-        ({"score": -math.inf}, {"score": 0.0}, "PF202 score: expected a finite number; 0 is taken"),
+        (
+            {"score": math.nan},
+            {"score": 0.0},
+            "PF202 score: expected a finite number; 0 is taken, as the worst",
+        ),
+        (
+            {"score": -math.inf},
+            {"score": 0.0},
+            "PF202 score: expected a finite number; 0 is taken, as the worst",
+        ),
         (
             {"start_line": "3"},
             {"start_line": 3},
@@ -165,9 +173,13 @@ _READ = "PF202 score: expected a number, found text; read as a number"
         (
             {"score": "high"},
             {"score": 0.0},
-            "PF202 score: expected a number, found text; 0 is taken",
+            "PF202 score: expected a number, found text; 0 is taken, as the worst",
         ),
-        ({"score": True}, {"score": 0.0}, "PF202 score: expected a number, found bool; 0 is taken"),
+        (
+            {"score": True},
+            {"score": 0.0},
+            "PF202 score: expected a number, found bool; 0 is taken, as the worst",
+        ),
         (
             {"start_line": "ten"},
             {},

@@ -184,6 +184,8 @@ def test_a_list_of_paths_is_no_program() -> None:
         ("log", [f"[ {n}20.118812] usb 1-1: kettle {n}" for n in range(9)]),
         ("log", [f"[01/03/2026, 10:0{n}:11] Ada: kettle, lid" for n in range(9)]),
         ("log", [*(f"warning: unused variable: `k{n}`\n --> src/a.rs:{n}:9\n  |\n{n} |  let k{n} = take();\n" for n in range(9)), "error: could not compile `kettle`"]),
+        ("log", [f"mmap(NULL, {n}, PROT_READ) = 0x7f{n}\nopen(\"a{n}\") = -1 ENOENT (No such file)\nexit({n}) = ?" for n in range(9)]),
+        ("listing", [f"f{n}(x) = {n}x + {n + 1}" for n in range(9)]),
         ("fortran", ["program a", *(f"  x({n}) = {n}" for n in range(9)), "  print *, x", "end program a"]),
     ],
 )  # fmt: skip

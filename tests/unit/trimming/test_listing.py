@@ -10,6 +10,7 @@ from shipped_words import marks
 
 import promptforge as pf
 from promptforge.trimming.entries import divide
+from promptforge.trimming.listing import read_lines
 
 PORTS = "PORT     STATE SERVICE  VERSION\n" + "".join(
     f"{n}/tcp   open  kettle{n}  Kettle {n}.0 (x86_64)\n" for n in range(7)
@@ -52,6 +53,13 @@ def test_an_answer_stands_below_what_it_belongs_to(text: str, query: str, shown:
     assert shown in result.text and result.tokens <= 250
     lines = result.text.split("\n")[3:-2]
     assert {*lines} - {*text.split("\n")} <= {"[Content truncated...]", "…", "  …", " …"}
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_numbers_of_differing_width_tell_of_no_nesting(width: int) -> None:
+    text = "".join(f"{n:{width}} kettle and more of it\n" for n in range(1, 109))
+    parents = {entry.parent for entry in read_lines(text, text.splitlines(keepends=True))}
+    assert len(parents) == 1
 
 
 @given(st.lists(st.sampled_from([*STRINGS, "  a", "1 | b", "│ ", "", "--"]), max_size=40))
