@@ -27,9 +27,9 @@ from .samples import (
     LayoutCost,
     items_touch,
     measure_layout,
+    textless_templates,
     try_layout,
     try_prompts,
-    unprinted_samples,
 )
 from .template_reader import PROMPT_VARIABLES, TemplateLibrary, prompt_part, variables_seen
 from .yaml_files import (
@@ -498,7 +498,7 @@ class _Check:
         for layout in good:
             if not self.asked.keys().isdisjoint(layout.files):
                 self.found += try_layout(self.library, layout, self.asked)
-                self.found += unprinted_samples(self.library, layout, self.asked)
+                self.found += textless_templates(self.library, layout, self.asked)
             self._find_touching(layout)
         self.found += try_prompts(self.library, self.asked, wrong)
         return good

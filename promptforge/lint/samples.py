@@ -19,7 +19,6 @@ from ..model import Item
 from ..prompts.compose import PromptTemplates
 from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
-from ..rendering.source_map import find_unprinted
 from ..selection.filter import Candidates
 from ..templating.limits import TOO_MUCH_WORK
 from .findings import Finding, LintedText, about_file
@@ -98,27 +97,20 @@ def try_layout(
             yield about_file(template.text.path, code, message)
 
 
-def unprinted_samples(
+def textless_templates(
     library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
 ) -> Iterator[Finding]:
-    """Yield item templates that print no text of a sample, and a page that leaves samples out."""
-    stems = {("text" if stem == "item" else stem): stem for stem in ("item", *layout.items)}
-    items = [item for kind in stems for item in _sample_items(kind)]
-    try:
-        page = _page(library.templates, layout, items, _SETTINGS[0])
-        left = find_unprinted(page, {i: page.variants(i)[0] for i in range(len(items))})
-    except PromptForgeError:  # said by then
-        return
-    if left and layout.page in asked:
-        item = items[left[0]]
-        message = f'leaves out items of the kind "{item.kind}" and the origin "{item.origin}"'
-        message += "; print {{ item.text }} of every item"
-        yield about_file(asked[layout.page], "PF849", message)
-    for number, stem in enumerate(stems.values()):
-        name = layout.items.get(stem, "")
-        own = range(3 * number, 3 * number + 3)
-        texts = "".join(page.text(index, page.variants(index)[0]) for index in own).casefold()
-        if name in asked and "a sentence" not in texts and "a summary" not in texts:
+    """Yield the templates of items that print neither content nor summary of a sample."""
+    for stem, name in layout.items.items():
+        if name not in asked:
+            continue
+        kind = "text" if stem == "item" else stem
+        try:
+            page = _page(library.templates, layout, _sample_items(kind), _SETTINGS[0])
+            texts = "".join(page.text(i, page.variants(i)[0]) for i in range(3)).casefold()
+        except PromptForgeError:  # said by then
+            continue
+        if "a sentence" not in texts and "a summary" not in texts:
             message = "prints neither item.content nor item.summary: texts of items are not shown"
             yield about_file(asked[name], "PF829", message)
 

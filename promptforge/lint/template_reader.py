@@ -195,6 +195,7 @@ for _name, _row in _TABLE["shapes"].items():
     _SHAPES[_name] = Shape(_row.pop("label"), _fields(_row))
 KNOWN_METADATA_KEYS = frozenset(_TABLE["metadata"].split())
 """Keys with a meaning of their own: they need not occur in cases."""
+_OF_KNOWN_WORDS = (_SHAPES["item"], _SHAPES["shown_item"], _SHAPES["message"])
 FIELD_VALUES = {field: frozenset(words.split()) for field, words in _TABLE["values"].items()}
 """All that some fields of items and messages may be."""
 LOOP_SHAPE = Shape("a loop", dict.fromkeys(LOOP_FIELDS, VALUE_SHAPE))
@@ -224,8 +225,6 @@ _FILTERS = {
     **{name: name for name in ("upper", "lower", "join")},
 }
 """Functions of other languages → the filter to use."""
-_MARKING = ("fence", "framed", "prose", "code")
-"""Filters that print marks of Markdown around a text."""
 _TEXT_FILTERS = frozenset(
     {"upper", "lower", "trim", "replace", "indent", "title", "truncate"}
 )  # fmt: skip
@@ -268,9 +267,6 @@ class _ScopeWalk(NodeVisitor):
         self._text, self._markdown = text, syntax.has_fences
         self._outer, self._follow = outer, follow
         self._metadata_keys, self._kinds = metadata_keys, kinds
-        self._set: set[str] = set()
-        self._around_loop: Collection[str] = ()
-        """Names set around the innermost loop."""
 
     def visit_Template(self, node: nodes.Template) -> None:
         if any(isinstance(each, nodes.Extends) for each in node.body):
@@ -301,20 +297,10 @@ class _ScopeWalk(NodeVisitor):
         self._bind(node.target, (given and given.member) or ANY_SHAPE, inner)
         if node.test is not None:
             self.visit(node.test, inner)
-        around, self._around_loop = self._around_loop, self._set & scope.keys()
         self.visit_all(node.body, inner)
-        self._around_loop = around
         self.visit_all(node.else_, dict(scope))
 
     def visit_Assign(self, node: nodes.Assign, scope: Scope) -> None:
-        if isinstance(node.target, nodes.Name):
-            name = node.target.name
-            again = {each.name for each in node.node.find_all(nodes.Name)}
-            if name in self._around_loop and (name in again or isinstance(node.node, nodes.Const)):
-                message = f'"{name}" is set for this round of the loop alone'
-                message += "; loop.index counts rounds, and | length the members of a list"
-                self._say(node.target, "PF850", message)
-            self._set.add(name)
         self._bind(node.target, self.visit(node.node, scope) or ANY_SHAPE, scope)
 
     def visit_AssignBlock(self, node: nodes.AssignBlock, scope: Scope) -> None:
@@ -379,12 +365,7 @@ class _ScopeWalk(NodeVisitor):
         if node.node is not None:
             shape = self._look_up(node.node, scope, absent=node.name == "default")
         self.visit_all([*node.args, *(pair.value for pair in node.kwargs)], scope)
-        inner = getattr(node.node, "name", "")
-        marked = self._markdown and isinstance(node.node, nodes.Filter) and inner in _MARKING
-        if marked and node.name != "default":
-            message = f"after {inner} no filter may follow: its marks would be escaped"
-            self._say(node, "PF851", f"{message}; write | {node.name} | {inner}")
-        if node.name in _MARKING:
+        if node.name in ("fence", "framed", "prose", "code"):
             return FINISHED_TEXT_SHAPE
         if node.name in ("first", "last"):
             return _member(shape)
@@ -435,7 +416,10 @@ class _ScopeWalk(NodeVisitor):
 
     def visit_Compare(self, node: nodes.Compare, scope: Scope) -> Shape | None:
         asked = node.expr
+        owner = None
         if isinstance(asked, nodes.Getattr) and isinstance(asked.node, nodes.Name):
+            owner = scope.get(asked.node.name)
+        if owner in _OF_KNOWN_WORDS and isinstance(asked, nodes.Getattr):
             for operand in node.ops:
                 for one in (operand.expr, *operand.expr.find_all(nodes.Const)):
                     if isinstance(one, nodes.Const) and isinstance(one.value, str):
@@ -447,7 +431,7 @@ class _ScopeWalk(NodeVisitor):
         known = FIELD_VALUES.get(field)
         if known is not None and node.value not in known:
             hint = suggest_name(node.value, known)
-            self._say(node, "PF852", f'{field} is never "{node.value}"{hint}')
+            self._say(node, "PF849", f'{field} is never "{node.value}"{hint}')
         elif field == "kind":
             near = misspelt_kind(node.value, self._kinds)
             if near is not None:

@@ -233,7 +233,7 @@ def check_layout_settings(
         yield keys.value("base", "PF833", f'there is no layout "{base}"{hint}')
     elif base is not None and own in known.chain(base):
         yield keys.value("base", "PF833", f'"{base}" is based on "{own}" in turn, in a circle')
-    elif own and not templates.templates_of(own) and not known.pages(own):
+    elif own and "/" not in own and not templates.templates_of(own) and not known.pages(own):
         message = f'the layout "{own}" has no page; add "layout.md.j2", or a base'
         yield about_file(path, "PF822", message)
     if keys.values.get("group_by") == "auto":

@@ -336,18 +336,6 @@ class Page:
         self.views.check(parts, chosen)
         return parts
 
-    def maybe_unprinted(self, chosen: Mapping[int, Variant]) -> list[int]:
-        """Return the items with a text that is no part of the page; mostly there are none."""
-        parts = self._build(chosen).parts
-        printed = set(map(id, parts))
-        texts = {
-            index: self.views.view(index, variant)["text"] for index, variant in chosen.items()
-        }
-        maybe = [index for index, text in texts.items() if id(text) not in printed]
-        if self.layout.settings.trim_end:  # the last part has been cut
-            maybe = [i for i in maybe if texts[i].rstrip(_WHITE) != "".join(parts[-1:])]
-        return maybe
-
     def alone(self, index: int) -> str:
         """Return the text of an item in its longest variant, without a page; raises as `parts`."""
         variant = self.variants(index)[0]

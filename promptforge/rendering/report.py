@@ -517,7 +517,6 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
         message = f"tokens are an estimate by {page.counter.name}"
         diagnostics.add("PF501", message, severity="info")
     _say_dropped(report, reasons, diagnostics)
-    _say_unprinted(report, diagnostics)
     _say_group_by(page, packed, diagnostics)
     ids = list(filter(None, map(attrgetter("id"), items)))
     if len(set(ids)) < len(ids):
@@ -563,19 +562,6 @@ def _place(item: Item) -> str | None:
     if item.path and item.start_line:
         return f"{item.path}:{item.start_line}"
     return item.path or item.name or item.url
-
-
-def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
-    page, chosen = report.page, report.packed.chosen
-    if not page.maybe_unprinted(chosen):
-        return
-    from .source_map import find_unprinted
-
-    lost = find_unprinted(page, chosen)
-    if lost:
-        message = f'the template "{page.layout.page_name}" prints nothing of '
-        message += plural(len(lost), "item", "items") + _named(report, lost)
-        diagnostics.add("PF133", f"{message}; print {{{{ item.text }}}} of every item")
 
 
 def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics) -> None:

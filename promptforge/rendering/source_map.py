@@ -14,18 +14,16 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from ..errors import TemplateError
 from ..model import Span
 from ..packing.types import Variant
 from ..selection.group import flatten_sections
 from ..templating.language import Fields, Missing, TracedPiece, isolate_fences
-from ..templating.limits import START_FUEL, use_tank
+from ..templating.limits import use_tank
 from ..templating.loader import Templates
 from ..text.control_tokens import spread_insertions
 from .page import Page
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_LABELS = ("name", "path", "url", "summary")
 _FLAGS = ("headers", "line_numbers", "scores", "code", "query")
 _origin_of = attrgetter("item", "form", "template", "line")
 
@@ -93,27 +91,6 @@ def map_text(
                     spans.append(span)
                 start = end
     return spans
-
-
-def find_unprinted(page: Page, chosen: Mapping[int, Variant]) -> list[int]:
-    """Return the items that the template of the page leaves out.
-
-    The page is printed once more with a word of its own in the texts and labels of each: a
-    template may print them by a macro or a filter, so that they are no part of the page.
-    """
-    words = {index: f"quzx{index}q" for index in page.maybe_unprinted(chosen)}
-    items, shown = {}, dict(chosen)
-    for index, word in words.items():
-        item = page.candidates.pool[index]
-        labels = {name: word for name in _LABELS if getattr(item, name) is not None}
-        items[index] = replace(item, **{**labels, "id": word})
-        shown[index] = chosen[index]._replace(text=word)
-    page.tank.left, page.tank.spent = START_FUEL, None
-    try:
-        text = "".join(page.with_items(items).render(shown)).casefold()
-    except TemplateError:  # of these words, which no user gave
-        return []
-    return [index for index, word in words.items() if word not in text]
 
 
 def _print_item(page: Page, piece: _Piece, templates: Templates, view: Fields) -> list[_Piece]:

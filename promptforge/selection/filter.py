@@ -31,13 +31,7 @@ from ..model import (
 )
 from ..reasons import COMBINE, KINDS, LANGUAGES, MAX_AGE, MIN_WORTH, PATHS, Reason
 from ..text.format import plural, to_text
-from ..text.words import (
-    late_property,
-    read_patterns,
-    split_words,
-    take_folders_back,
-    terms_of_word,
-)
+from ..text.words import late_property, read_patterns, split_words, take_folders_back, terms_of_word
 from ..trimming.kinds import Trimmers, without_empty_lines
 from .group import Entry, cut_apart, cut_near_equal, drop_duplicates, tail_of
 

@@ -128,6 +128,8 @@ class TemplateReader:
         other = node.template.value
         if not other.endswith(".j2"):
             whole = f"{other.partition('.')[0]}.{self.name.partition('.')[2]}"
+            if isinstance(node, nodes.Extends) and "/" not in other:
+                whole = f"{other}/{self.name.rpartition('/')[2]}"
             return f'"{other}" is no template: its name ends in .j2, such as "{whole}"'
         if self._syntax_of(other) is not self.syntax:
             return f'"{other}" is of another syntax than this template, and so escaped otherwise'

@@ -457,6 +457,7 @@ KINDS = {
 _OF_CALLS = {
     r"^parameter '(\w+)' was not provided$": r'a macro is used without its value "\1"',
     r"^the template '(.+?)' \(.*\) does not export .* '(\w+)'$": r'"\1" has no macro "\2"',
+    r"^macro '(\w+)' takes no keyword argument '(\w+)'$": r'the macro "\1" takes no value "\2"',
     r"^macro '(\w+)' takes (?:not|no)\b.*$": r'the macro "\1" takes fewer values',
     r"^_?(\w+)\(\) (?:takes|missing|got) .*$": r'"\1" takes other values in brackets; `promptforge'
     r" check` says how many",

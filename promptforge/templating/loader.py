@@ -148,7 +148,8 @@ class Templates:
         """Raise `TemplateError`, at its place in a template, for another that is not there."""
         if self._file(parent)[0] is None:
             source, _ = self.source(name)
-            line = Excerpt.at(source, max(0, source.find(parent)), len(parent))
+            place = max(source.find(f'"{parent}"'), source.find(f"'{parent}'"), -1) + 1
+            line = Excerpt.at(source, place, len(parent))
             raise TemplateError(self.missing(parent), where=f"{name}:{line.line}", excerpt=line)
 
     def _file(self, name: str) -> tuple[TemplateFile | None, bool]:

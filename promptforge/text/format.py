@@ -158,14 +158,14 @@ def decimals(value: object, places: int = 2) -> str:
 def round_number(value: object, places: int = 0) -> object:
     """Return a number rounded as `decimals` does; a whole one where no places are asked for."""
     if _decimal(value) is None:
-        return value
+        return value if to_text(value) else 0
     text = decimals(value, max(0, places))
     return float(text) if places > 0 else int(text)
 
 
 def _decimal(value: object) -> Decimal | None:
     # By its shortest text: 0.855 is meant, not the binary 0.85499999999999998.
-    text = repr(value) if isinstance(value, int | float) else to_text(value)
+    text = float.__repr__(value) if isinstance(value, float) else to_text(value)
     try:
         number = Decimal(text)
     except ArithmeticError:

@@ -36,12 +36,7 @@ from .counters import (
     Tokenizer,
     WordEstimate,
 )
-from .vocabulary import (
-    MAX_TOKEN_BYTES,
-    SHIPPED_VOCABULARIES,
-    LookupEncoder,
-    load_table,
-)
+from .vocabulary import MAX_TOKEN_BYTES, SHIPPED_VOCABULARIES, LookupEncoder, load_table
 
 
 class TokenizerPackage(NamedTuple):

@@ -15,13 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import Marks
-from .blocks import (
-    MAX_CHARS_KEPT,
-    MAX_LINES_WHOLE,
-    WHITE,
-    LineReader,
-    make_document,
-)
+from .blocks import MAX_CHARS_KEPT, MAX_LINES_WHOLE, WHITE, LineReader, make_document
 from .pieces import ALWAYS, Piece, Pieces, introduces
 
 if TYPE_CHECKING:

@@ -10,14 +10,7 @@ from __future__ import annotations
 import re
 
 from ..text.format import Marks
-from .blocks import (
-    MAX_CHARS_KEPT,
-    MAX_LINES_WHOLE,
-    MAX_NESTING,
-    LineReader,
-    Place,
-    make_document,
-)
+from .blocks import MAX_CHARS_KEPT, MAX_LINES_WHOLE, MAX_NESTING, LineReader, Place, make_document
 from .pieces import ALWAYS, Piece, Pieces, introduces, split_lines
 
 _TITLE_LINE = re.compile(r"""([!-/:-@\[-`{-~])\1*+[ \t\r]*\n?\Z""")

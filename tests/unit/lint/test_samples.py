@@ -26,15 +26,6 @@ def test_a_template_without_the_text_of_its_item(text: str) -> None:
     assert not any("PF829" in line for line in found(notes=True))
 
 
-def test_a_page_that_leaves_items_out() -> None:
-    nested = "{% for item in section.items %}{{ item.text }}\n{% endfor %}{% endfor %}"
-    write({"templates/mine/layout.md.j2": "{% for section in explicit %}" + nested})
-    write({"templates/mine/item.md.j2": LONG})
-    assert found() == ["templates/mine/layout.md.j2: PF849"]
-    write({"templates/mine/layout.md.j2": "{% for section in sections %}" + nested})
-    assert found() == []
-
-
 def test_a_page_that_costs_more_than_there_is() -> None:
     write({"templates/mine/layout.md.j2": "word " * 50 + PAGE, "templates/mine/item.md.j2": ITEM})
     write({"profiles/small.yaml": "max_tokens: 20"})

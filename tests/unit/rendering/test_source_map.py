@@ -222,30 +222,3 @@ def test_no_text_has_no_spans() -> None:
 
 def test_the_map_is_not_part_of_what_a_result_says() -> None:
     assert "map" not in pf.render([{"content": "x"}]).to_dict()
-
-
-ANSWERS = [
-    {"kind": "code", "name": "f", "content": "def f(): ...", "path": "f.py"},
-    {"kind": "text", "name": "found", "content": "some words", "origin": "similarity"},
-]
-
-
-@pytest.mark.parametrize(
-    ("page", "lost"),
-    [
-        ("{% for i in items %}{% if i.kind == 'code' %}{{ i.text }}{% endif %}{% endfor %}", "found"),
-        ("{% for s in explicit %}{% for i in s.items %}{{ i.text }}{% endfor %}{% endfor %}", "found"),
-        ("{% for i in items %}{% if loop.index > 1 %}{{ i.text }}{% endif %}{% endfor %}", "f"),
-        ("{% macro m(i) %}- {{ i.text }}{% endmacro %}{% for i in items %}{{ m(i) }}{% endfor %}", ""),
-        ("{% for i in items %}{{ i.title | upper }}: {{ i.content | prose }}{% endfor %}", ""),
-        ("{% for i in items %}{% set x %}{{ i.text }}{% endset %}{{ x | trim }}{% endfor %}", ""),
-    ],
-)  # fmt: skip
-def test_items_that_the_page_leaves_out_are_named(page: str, lost: str, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/layout.yaml").write_text("base: context")
-    (tmp_path / "mine/layout.md.j2").write_text(page)
-    result = pf.render(ANSWERS, templates=tmp_path, layout="mine")
-    said = [each.message for each in result.warnings if each.code == "PF133"]
-    assert len(said) == bool(lost)
-    assert all(f'nothing of 1 item: "{lost}";' in message for message in said)
