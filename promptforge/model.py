@@ -642,7 +642,6 @@ class Result:
         return f"<Result {self.tokens} tokens, {items}, {self.layout} {self.format}>"
 
     def _repr_html_(self) -> str:
-        """Draw the result for a notebook."""
         if isinstance(self.report, StoredReport):
             raise NotImplementedError  # a notebook then shows `repr`
         # By name: the drawing is on a floor above, and notebooks alone ask for it.

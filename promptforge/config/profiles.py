@@ -308,7 +308,6 @@ def profile_of_model(model: str, folders: Sequence[Path] = ()) -> str | None:
 
 
 def _model_globs(folders: Sequence[Path]) -> list[tuple[str, list[str]]]:
-    """Return each profile's name with its globs of models, the user's profiles first."""
     found = []
     for name, _, path in find_profiles(folders):
         with contextlib.suppress(ProfileError):  # another profile's mistake is not the matter

@@ -233,7 +233,6 @@ class _Step(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)  # of 3,000 files in a folder, each asks
 def _border_below(lead: str, folder: str, homes: tuple[str, str]) -> str | None:
-    """Return the border of what lies in the folder of an absolute name."""
     border = None
     for step in _steps(os.path.join(lead, "name"), folder):
         border = step.border
@@ -516,7 +515,6 @@ def _inside_folder(folder: str) -> Iterator[tuple[int | None, str]]:
 
 
 def _mode(folder: int | None, name: str) -> int:
-    """Return the permissions of a file, or of a new one."""
     with contextlib.suppress(OSError):
         state = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISREG(state.st_mode):
@@ -569,7 +567,6 @@ def _lead(name: str) -> str:
 
 
 def _open_locked(folder: int | None, lead: str, target: str) -> tuple[IO[bytes], str]:
-    """Create, open and lock a temporary file for `target`; return it with its name."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_BINARY", 0)
     while True:
         name = f"{lead}{_lead(target)}{os.urandom(6).hex()}{UNFINISHED_SUFFIX}"

@@ -156,7 +156,6 @@ class PageState:
     def _section_costs(
         self, chosen: Mapping[int, Variant], page: PackablePage | None = None
     ) -> dict[str, float]:
-        """Return the tokens of each section with a maximum."""
         page = page or self.page
         costs = dict.fromkeys(self._section_limits.most, 0.0)
         for index, variant in chosen.items() if costs else ():
@@ -166,7 +165,6 @@ class PageState:
         return costs
 
     def _sections_hold(self, chosen: Mapping[int, Variant], page: PackablePage) -> bool:
-        """Return True if no section exceeds its maximum with these, or more than it does now."""
         most, spent = self._section_limits.most, self._spent
         costs = self._section_costs(chosen, page)
         return all(cost <= max(most[name], spent[name]) for name, cost in costs.items())
@@ -571,7 +569,6 @@ class Packer(PageState):
         self.turns.refuse(index, step, cost, limit, section)
 
     def _over_section_limit(self, index: int) -> bool:
-        """Return True if an item exceeds its section's maximum in every variant."""
         most, variant = self.allowance(index), self.page.variants(index)[-1]
         if most == UNLIMITED:
             return False

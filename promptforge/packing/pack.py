@@ -150,7 +150,6 @@ def _make_packer(
 def _pack_step(
     packer: Packer, step: PackingStep, limit: Cost, way: Packing, passages: PassageSource | None
 ) -> PackingStep:
-    """Pack a step; return it as what is left of it may be packed again."""
     if step.named:
         from .named import pack_named
 

@@ -479,7 +479,6 @@ def _drop_low_worth(
     share: float | None,
     dropped: dict[int, str],
 ) -> None:
-    """Drop found items below a share of the best worth by the query."""
     if not share or not asked.has_evidence:
         return
     worths = asked.worths()
@@ -575,8 +574,6 @@ _Keeps = Callable[[Item], bool]
 
 
 class _Asked(NamedTuple):
-    """The parts of a rendering that filters look at."""
-
     items: Sequence[Item]
     """All items given."""
     options: Options
@@ -653,7 +650,6 @@ reason."""
 
 
 def _filter(asked: _Asked, dropped: dict[int, str]) -> None:
-    """Drop the items that a filter does not keep."""
     values = {reason: getattr(asked.options, reason.name) for reason in FILTERS}
     keeps = {r.name: FILTERS[r](asked) for r, value in values.items() if value not in (None, ())}
     if not keeps:

@@ -711,7 +711,6 @@ class ContainedTexts:
         return texts
 
     def _sharing_rarest(self, lines: list[str]) -> Sequence[int]:
-        """Return the items that share the rarest of these lines."""
         for index, theirs in self._waiting:
             for line in theirs:
                 self._by_line.setdefault(line, [self._first[line]]).append(index)
@@ -720,7 +719,6 @@ class ContainedTexts:
         return min(holders, key=len)[:MAX_TEXTS_PER_LINE]
 
     def _text(self, index: int) -> str:
-        """Return an item's sentences on lines, so that only whole ones match."""
         units = _units_of((self._items[index].content or "").strip("\n"))
         return "\n{}\n".format("\n".join(units))
 

@@ -150,7 +150,6 @@ class TemplateReader:
         return OutputState(self.syntax.start(known), ())
 
     def _ask(self, node: nodes.Node, question: Callable[..., Any], *given: object) -> Any:
-        """Ask the syntax; `None` where it refuses and lint goes on."""
         try:
             return question(*given)
         except PlacementError as refusal:
@@ -171,7 +170,6 @@ class TemplateReader:
         return OutputState(mode, line)
 
     def _join(self, a: OutputState, b: OutputState, node: nodes.Node) -> OutputState:
-        """Return the state where two branches meet."""
         if a == b:
             return a
         self._flush(a)  # what follows may begin with a line end, or with a value

@@ -465,6 +465,13 @@ _OF_CALLS = {
 """Message of Jinja → the same for an author."""
 
 
+def missing_parent(message: str, name: str, source: str, parent: str) -> TemplateError:
+    """Return the error, at its place in a template, about another that is not there."""
+    place = max(source.find(f'"{parent}"'), source.find(f"'{parent}'"), -1) + 1
+    line = Excerpt.at(source, place, len(parent))
+    return TemplateError(message, where=f"{name}:{line.line}", excerpt=line)
+
+
 def explain_failure(
     error: Exception, template: jinja2.Template, variables: Mapping[str, Any]
 ) -> TemplateError:

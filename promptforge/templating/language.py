@@ -412,8 +412,6 @@ def _plugin_filter(name: str, plugin: Plugin, syntax: Syntax) -> Callable[..., A
 
 
 class _CodeGenerator(CodeGenerator):
-    """Notes the line of each text."""
-
     environment: Environment
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802  Jinja's name

@@ -214,7 +214,6 @@ def _fuel_of(node: nodes.Node) -> int:
 
 
 def _own_nodes(place: nodes.Node) -> Iterator[nodes.Node]:
-    """Yield the nodes that run when a template, macro or block does."""
     for child in place.iter_child_nodes():
         if not isinstance(child, nodes.Macro | nodes.Block):
             yield child

@@ -144,14 +144,6 @@ class Templates:
         hint = did_you_mean(name, alike) or "; `promptforge list templates` names all"
         return f"there is no template {quote(name)}{hint}"
 
-    def _check_parent(self, name: str, parent: str) -> None:
-        """Raise `TemplateError`, at its place in a template, for another that is not there."""
-        if self._file(parent)[0] is None:
-            source, _ = self.source(name)
-            place = max(source.find(f'"{parent}"'), source.find(f"'{parent}'"), -1) + 1
-            line = Excerpt.at(source, place, len(parent))
-            raise TemplateError(self.missing(parent), where=f"{name}:{line.line}", excerpt=line)
-
     def _file(self, name: str) -> tuple[TemplateFile | None, bool]:
         original = name.removeprefix(SHIPPED)
         if original == name:
@@ -378,7 +370,10 @@ class Templates:
                 self.compile(name)
                 own = self._environment.facts(name)
             for other in own.parents:
-                self._check_parent(name, other)
+                if self._file(other)[0] is None:
+                    from .failures import missing_parent
+
+                    raise missing_parent(self.missing(other), name, self.source(name)[0], other)
             parents = {n: self.facts(n, (*seen, name)) for n in dict.fromkeys(own.parents)}
             names = own.names.union(*(parent.names for parent in parents.values()))
             lines, switched = own.lines, list[tuple[str, frozenset[LineParts]]]()

@@ -65,8 +65,6 @@ LOADING = fork_safe_lock()
 
 
 class _Part(NamedTuple):
-    """A part of a text, broken at its first and last split points."""
-
     head: str | None
     """None: there is no split point, so all of it is head."""
     body: int
@@ -316,7 +314,6 @@ class BytePairCounter(Counter):
         return self._run(self.prepare().encode_ordinary, text)
 
     def _encode_blanks(self, text: str) -> list[int] | None:
-        """Return the tokens of one piece of blanks, without the pattern."""
         return self._run(self.prepare()._encode_single_piece, text)
 
     def _run(self, encode: Callable[[str], list[int]], text: str) -> list[int] | None:

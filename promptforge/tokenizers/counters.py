@@ -317,7 +317,6 @@ _ASCII_ORDINARY = bytes(c for c in range(128) if chr(c).isalnum() or c in b"\t\n
 
 
 def _single(value: float) -> float:
-    """Round to 32-bit floating point."""
     result: float = struct.unpack("f", struct.pack("f", value))[0]
     return result
 
@@ -336,7 +335,6 @@ def _classes() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def _units(text: str) -> int:
-    """Return the length in UTF-16 units."""
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
@@ -350,12 +348,10 @@ def _measure(text: str) -> tuple[int, int]:
 
 
 def _estimate_by_characters(units: int, special: int) -> int:
-    """Return a quarter of the units, rounded up, and a third of the special ones."""
     return math.ceil(_single(units) / 4) + special // 3
 
 
 def _estimate_by_words(words: int) -> int:
-    """Return four thirds of the words."""
     return math.ceil(_single(_single(words) / 0.75))
 
 

@@ -169,7 +169,6 @@ def _scale(name: str, base: str, factor: Fraction) -> Counter:
 
 
 def _from_file(name: str) -> Counter:
-    """Return the counter of a file, the same one until the file changes."""
     path = name.removeprefix(TOKENIZER_FILE)
     try:
         content = read_bytes(Path(path))
@@ -220,7 +219,6 @@ _FORMULAS: Mapping[str, Callable[[], Counter]] = {
 
 
 def _hint(name: str) -> str:
-    """Return the end of the message about an unknown name: the name it was meant for, or all."""
     meant = suggest_spelling(name)
     if meant is not None:
         return f"; did you mean {quote(meant)}?"
