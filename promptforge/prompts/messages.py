@@ -257,18 +257,22 @@ def weigh(value: Any) -> Weight:
         elif media:
             files.append(part)
         else:
-            holds_data = place != _BLOCK or part.get("type") == "json" or "part_kind" in part
             for key, member in reversed(part.items()):
                 # The `data` of a document is its text where its type says so.
                 read = place != _BLOCK or (key == "data" and part.get("type") == "text")
                 if key in _HIDDEN and isinstance(member, str) and not read:
                     hidden += len(member) * 3 // 4
-                elif place == _BLOCK and "part_kind" in part and key == "content":
-                    waiting.append((member, _CONTENT))
                 elif key not in _NAMES:
-                    inner = _DATA if holds_data or key in _DATA_KEYS else _BLOCK
-                    waiting.append((member, inner))
+                    waiting.append((member, _place_inside(part, key, place)))
     return Weight(tuple(texts), hidden, tuple(images), tuple(files))
+
+
+def _place_inside(part: dict[str, Any], key: str, place: str) -> str:
+    if place != _BLOCK:
+        return _DATA
+    if "part_kind" in part:
+        return _CONTENT if key == "content" else _DATA
+    return _DATA if part.get("type") == "json" or key in _DATA_KEYS else _BLOCK
 
 
 def _medium(part: dict[str, Any], place: str) -> str:
