@@ -100,7 +100,7 @@ class Prompt(Sequence[dict[str, Any]]):
     known."""
     exact: bool
     """False if the tokenizer is an estimate, or the provider adds text that is not seen here."""
-    parts: tuple[PromptPart, ...] = _late_field()  # noqa: RUF009
+    parts: tuple[PromptPart, ...] = _late_field()
     """The parts in the prompt's order."""
     context: Result | None
     """The result of the context; `None` if there is none."""
