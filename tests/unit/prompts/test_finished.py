@@ -130,6 +130,15 @@ def test_a_changed_copy_keeps_parts_and_manifest_and_no_field_is_ours_alone(copi
     assert not plain.keys() - vars(prompt).keys() and "late" not in dir(prompt)
 
 
+def test_blobs_are_bytes_at_any_depth_and_the_history_stays_as_it_was() -> None:
+    odd = {"guardContent": {"x": [[{"bytes": "eHg="}], [[{"bytes": "eHg="}]]]}}
+    history: list[Any] = [{"role": "user", "content": [{"text": "a"}, odd]}]
+    before = copy.deepcopy(history)
+    made = pf.Renderer().prompt(history=history, user="q", to="bedrock")
+    sent = {"guardContent": {"x": [[{"bytes": b"xx"}], [[{"bytes": b"xx"}]]]}}
+    assert history == before and sent in made[0]["content"]
+
+
 @pytest.mark.parametrize(("count", "messages"), [(3, 3), (14, 1)])
 def test_what_is_said_of_many_messages_is_said_once(count: int, messages: int) -> None:
     thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
