@@ -53,7 +53,7 @@ class _Finder(NamedTuple):
 
 
 class _LateField:
-    """A field of a data class whose value may be a finder: no other reader sees that."""
+    """A field of a data class: a finder set as its value is called when the field is read."""
 
     def __set_name__(self, owner: type[object], name: str) -> None:
         self._name = name
