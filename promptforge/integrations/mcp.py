@@ -13,6 +13,8 @@ import gc
 import json
 import os
 import re
+import select
+import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from math import inf
@@ -280,8 +282,21 @@ def _read_all(chunks: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop) -> 
     # The loop may be closed by then.
     with contextlib.suppress(RuntimeError, concurrent.futures.CancelledError):
         while data:
-            data = os.read(0, 1 << 16)
+            data = _next_bytes()
             asyncio.run_coroutine_threadsafe(chunks.put(data), loop).result()
+
+
+def _next_bytes() -> bytes:
+    """Wait for bytes of standard input; none at its end, or where it cannot be read."""
+    if sys.stdin is None:  # closed, so its number may be that of another file by now
+        return b""
+    with contextlib.suppress(OSError):
+        while True:
+            try:
+                return os.read(0, 1 << 16)
+            except BlockingIOError:  # a pipe that another program set not to wait
+                select.select([0], [], [])
+    return b""
 
 
 async def split_lines(

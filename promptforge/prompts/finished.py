@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import msgspec
 
@@ -17,6 +17,7 @@ from .messages import Message
 from .prefix import SharedPrefix
 from .providers import SHAPES, ShapeName, sent_messages
 
+Value = TypeVar("Value")
 MAX_ALIKE = 3
 """Diagnostics that say the same of so many messages are all shown; of more, one with a count."""
 
@@ -45,6 +46,39 @@ class PromptHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Turns left out, the oldest."""
 
 
+class _Finder(NamedTuple):
+    """Finds the value of a field when it is first read."""
+
+    find: Callable[[], Any]
+
+
+class _LateField:
+    """A field of a data class: a finder set as its value is called when the field is read."""
+
+    def __set_name__(self, owner: type[object], name: str) -> None:
+        self._name = name
+
+    def __get__(self, owner: object | None, kind: type[object]) -> Any:
+        if owner is None:  # the field has no default
+            raise AttributeError(self._name)
+        value = vars(owner)[self._name]
+        if isinstance(value, _Finder):
+            value = vars(owner)[self._name] = value.find()
+        return value
+
+    def __set__(self, owner: object, value: Any) -> None:
+        vars(owner)[self._name] = value
+
+
+def _late_field() -> Any:
+    return _LateField()
+
+
+def find_late(find: Callable[[], Value]) -> Value:
+    """Give a field of a prompt, which few callers read, a value that is found when it is read."""
+    return cast("Value", _Finder(find))
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Prompt(Sequence[dict[str, Any]]):
     """A whole prompt: a sequence of its messages, in the shape asked for.
@@ -66,31 +100,23 @@ class Prompt(Sequence[dict[str, Any]]):
     known."""
     exact: bool
     """False if the tokenizer is an estimate, or the provider adds text that is not seen here."""
+    parts: tuple[PromptPart, ...] = _late_field()
+    """The parts in the prompt's order."""
     context: Result | None
     """The result of the context; `None` if there is none."""
     history: PromptHistory
     warnings: tuple[Diagnostic, ...]
     """Diagnostics of the prompt and of its context."""
+    manifest: dict[str, Any] = _late_field()  # noqa: RUF009
+    """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
     prefix: SharedPrefix
     """The beginning that equals an earlier prompt of the same renderer, and what broke the rest."""
     stored: Sequence[Message]
     """The messages behind `sent`."""
-    late: dict[str, Callable[[], Any]]
-    """Find `parts` and `manifest`, which few callers read."""
-
-    @late_property
-    def parts(self) -> tuple[PromptPart, ...]:
-        """The parts in the prompt's order."""
-        return tuple(self.late["parts"]())
-
-    @late_property
-    def manifest(self) -> dict[str, Any]:
-        """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
-        return dict(self.late["manifest"]())
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made of: parts and manifest, in place of what finds them."""
-        return {**vars(self), "parts": self.parts, "manifest": self.manifest, "late": {}}
+        return {**vars(self), "parts": self.parts, "manifest": self.manifest}
 
     @late_property
     def _messages(self) -> list[dict[str, Any]]:

@@ -225,9 +225,11 @@ class Weight(NamedTuple):
     """Its files and recordings."""
 
 
-_HIDDEN, _IMAGES, _FILES, _NAMES, _DATA, _KINDS = (
+_HIDDEN, _IMAGES, _FILES, _NAMES, _DATA_KEYS, _KINDS = (
     PROVIDER_WORDS[kind] for kind in ("hidden", "images", "files", "names", "data", "kinds")
 )
+_BLOCK, _CONTENT, _DATA = "block", "content of Pydantic AI", "data"
+"""Places of an object: data is the caller's own, and its words say nothing about media."""
 
 
 def weigh(value: Any) -> Weight:
@@ -240,42 +242,53 @@ def weigh(value: Any) -> Weight:
     images: list[object] = []
     files: list[object] = []
     hidden = 0
-    waiting = [(value, False)]
+    waiting = [(value, _BLOCK)]
     while waiting:
-        part, is_data = waiting.pop()
+        part, place = waiting.pop()
         if isinstance(part, list):
-            waiting += [(member, is_data) for member in reversed(part)]
+            waiting += [(member, place) for member in reversed(part)]
         elif isinstance(part, str):
             texts.append(part)
         if not isinstance(part, dict):
             continue
-        media = _medium(part, is_data)
+        media = _medium(part, place)
         if media == "image":
             images.append(part)
         elif media:
             files.append(part)
         else:
-            holds_data = is_data or part.get("type") == "json" or "part_kind" in part
             for key, member in reversed(part.items()):
                 # The `data` of a document is its text where its type says so.
-                read = is_data or (key == "data" and part.get("type") == "text")
+                read = place != _BLOCK or (key == "data" and part.get("type") == "text")
                 if key in _HIDDEN and isinstance(member, str) and not read:
                     hidden += len(member) * 3 // 4
                 elif key not in _NAMES:
-                    waiting.append((member, holds_data or key in _DATA))
+                    waiting.append((member, _place_inside(part, key, place)))
     return Weight(tuple(texts), hidden, tuple(images), tuple(files))
 
 
-def _medium(part: dict[str, Any], is_data: bool) -> str:
+def _place_inside(part: dict[str, Any], key: str, place: str) -> str:
+    if place != _BLOCK:
+        return _DATA
+    if "part_kind" in part:
+        return _CONTENT if key == "content" else _DATA
+    return _DATA if part.get("type") == "json" or key in _DATA_KEYS else _BLOCK
+
+
+def _medium(part: dict[str, Any], place: str) -> str:
     """Return `image` or `file` for an object that is one; empty for any other."""
-    block, kind = part.get("block_type"), part.get("kind")
-    if block in ("audio", "document", "image", "video"):  # LlamaIndex
-        return "image" if block == "image" else "file"
-    if kind in _KINDS or (kind == "binary" and "media_type" in part):  # Pydantic AI
+    if place == _DATA:
+        return ""
+    kind = part.get("kind")
+    named = kind in _KINDS and not part.keys().isdisjoint(("url", "file_id"))
+    if named or (kind == "binary" and "media_type" in part):  # Pydantic AI
         is_image = kind == "image-url" or str(part.get("media_type")).startswith("image/")
         return "image" if is_image else "file"
-    if is_data:
+    if place == _CONTENT:
         return ""
+    block = part.get("block_type")
+    if block in ("audio", "document", "image", "video"):  # LlamaIndex
+        return "image" if block == "image" else "file"
     kind = part.get("type")
     # Gemini names the resolution of an image beside it, so the whole part is the image.
     inner = part.get("inline_data") or part.get("inlineData") or part

@@ -30,7 +30,7 @@ from ..tokenizers.registry import get_tokenizer
 from ..tokenizers.remote import RemoteTokenizer
 from .compose import ComposedPrompt, Composer, PromptTemplates, show_context
 from .events import OnPrompt, PromptEvent, make_event, report_prompt, require_functions
-from .finished import Prompt, PromptHistory, PromptPart, join_repeated
+from .finished import Prompt, PromptHistory, PromptPart, find_late, join_repeated
 from .histories import read_messages
 from .ladder import HistoryFitter, say_changes
 from .messages import (
@@ -451,15 +451,13 @@ class _PromptMaker:
             tokens=composed.tokens if counted is None else counted,
             window=self.window,
             exact=self.verify is not None or (counter.exact and plain),
+            parts=find_late(lambda: tuple(self._parts(fitter.composer, fitted, history, numbers))),
             context=result,
             history=history,
             warnings=join_repeated((*said, *warnings, *diagnostics)),
+            manifest=find_late(lambda: self._manifest(current, fitter.composer, fitted, counter)),
             prefix=self.renderer._recent.compare(tuple(sent)),
             stored=self._stored(composed),
-            late={
-                "parts": lambda: self._parts(fitter.composer, fitted, history, numbers),
-                "manifest": lambda: self._manifest(current, fitter.composer, fitted, counter),
-            },
         )
         profile = self.renderer.profile.name
         return prompt, functools.partial(make_event, prompt, profile, fitted.history)

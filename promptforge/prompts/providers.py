@@ -363,8 +363,12 @@ def _decode_blobs(block: dict[str, Any]) -> None:
                     block[key] = base64.b64decode(value, validate=True)
         # What a tool takes and gives is the caller's own JSON: its `bytes` may be any text.
         elif key not in ("input", "json"):
-            for member in value if isinstance(value, list) else (value,):
-                if isinstance(member, dict):
+            waiting = [value]
+            while waiting:
+                member = waiting.pop()
+                if isinstance(member, list):
+                    waiting += member
+                elif isinstance(member, dict):
                     _decode_blobs(member)
 
 

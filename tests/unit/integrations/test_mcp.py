@@ -7,6 +7,7 @@ import contextlib
 import functools
 import http.client
 import json
+import os
 import select
 import signal
 import socket
@@ -530,6 +531,53 @@ def test_ctrl_c_ends_a_server_whose_client_holds_its_pipe() -> None:
         assert json.loads(process.stdout.readline())["id"] == 1
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=300) == 130
+
+
+WRAPPED = [(), ("--wrap", "sh", "-c", "cat >/dev/null")]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no shell of Unix")
+@pytest.mark.parametrize("wrapped", WRAPPED)
+def test_a_closed_standard_input_ends_the_server(wrapped: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "promptforge", "mcp", *wrapped]
+    closed = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
+    ran = subprocess.run(closed, capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
+@pytest.mark.parametrize("wrapped", WRAPPED)
+def test_a_pipe_that_does_not_wait_is_waited_for(wrapped: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    command = [sys.executable, "-m", "promptforge", "mcp", *wrapped]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=read, stdout=pipe, stderr=pipe, text=True) as process:
+        os.close(read)
+        assert process.stdout is not None
+        with open(write, "w") as client:
+            if not wrapped:
+                print(_frame(1, "initialize", _HELLO), file=client, flush=True)
+                assert json.loads(process.stdout.readline())["id"] == 1
+            time.sleep(1)  # the server is at its reading by then
+            assert process.poll() is None
+        _, said = process.communicate(timeout=300)
+    assert (process.returncode, said) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no socket as standard input")
+@pytest.mark.parametrize("wrapped", WRAPPED)
+def test_a_client_that_resets_its_socket_ends_the_server(wrapped: tuple[str, ...]) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.send(b"x")  # closed with this unread, our end resets theirs
+    ours.close()
+    command = [sys.executable, "-m", "promptforge", "mcp", *wrapped]
+    ran = subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=300)
+    theirs.close()
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import pickle
 from typing import Any
 
@@ -114,6 +116,27 @@ def test_a_copy_of_a_prompt_has_its_parts_and_its_manifest() -> None:
     stored = pickle.loads(pickle.dumps(prompt))
     assert (stored.parts, stored.manifest) == (prompt.parts, prompt.manifest)
     assert (stored.to_dict(), stored.sent()) == (prompt.to_dict(), prompt.sent())
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_changed_copy_keeps_parts_and_manifest_and_no_field_is_ours_alone(copied: Any) -> None:
+    prompt = pf.Renderer().prompt(FRESH, user="Why?", to="openai")
+    for each in (prompt, copied(prompt), copied(copied(prompt))):
+        changed = dataclasses.replace(each, tokens=1)
+        assert (changed.parts, changed.manifest) == (prompt.parts, prompt.manifest)
+    plain = dataclasses.asdict(prompt)
+    assert (plain["parts"], plain["manifest"]) == (prompt.parts, prompt.manifest)
+    assert not any(map(callable, plain.values()))
+    assert not plain.keys() - vars(prompt).keys() and "late" not in dir(prompt)
+
+
+def test_blobs_are_bytes_at_any_depth_and_the_history_stays_as_it_was() -> None:
+    odd = {"guardContent": {"x": [[{"bytes": "eHg="}], [[{"bytes": "eHg="}]]]}}
+    history: list[Any] = [{"role": "user", "content": [{"text": "a"}, odd]}]
+    before = copy.deepcopy(history)
+    made = pf.Renderer().prompt(history=history, user="q", to="bedrock")
+    sent = {"guardContent": {"x": [[{"bytes": b"xx"}], [[{"bytes": b"xx"}]]]}}
+    assert history == before and sent in made[0]["content"]
 
 
 @pytest.mark.parametrize(("count", "messages"), [(3, 3), (14, 1)])

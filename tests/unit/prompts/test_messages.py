@@ -54,7 +54,14 @@ def test_lone_surrogates_in_what_passes_are_replaced() -> None:
     assert "PF208" in {d.code for d in made.warnings}
 
 
-ENTRIES = [{"name": "a.py", "type": "file"}, {"mime_type": "image/png", "type": ["object", "null"]}]
+ENTRIES = [
+    {"name": "a.py", "type": "file"},
+    {"mime_type": "image/png", "type": ["object", "null"]},
+    {"block_type": "image", "text": "b.py"},
+    {"kind": "video-url", "url": "http://a", "text": "c.py"},
+    {"kind": "binary", "media_type": "image/png", "text": "d.py"},
+    {"part_kind": "tool-return", "content": {"kind": "image-url", "url": "e.py"}},
+]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +77,19 @@ ENTRIES = [{"name": "a.py", "type": "file"}, {"mime_type": "image/png", "type": 
 )
 def test_data_has_no_files_whatever_it_calls_them(block: dict[str, Any]) -> None:
     weight = weigh(block)
-    assert (weight.images, weight.files) == ((), ()) and "a.py" in weight.texts
+    assert (weight.images, weight.files) == ((), ())
+    assert {f"{letter}.py" for letter in "abcde"} <= {*weight.texts}
+
+
+def test_a_result_of_pydantic_ai_holds_media_in_its_content_alone() -> None:
+    image = {"kind": "image-url", "url": "http://a", "media_type": "image/png"}
+    film = {"kind": "video-url", "url": "http://a"}
+    own = {"kind": "video-url", "text": "no address"}
+    part = {"part_kind": "tool-return", "content": [image, film, own, {"deeper": image}]}
+    weight = weigh(part)
+    assert (weight.images, weight.files) == ((image,), (film,)) and "no address" in weight.texts
+    part = {"part_kind": "tool-return", "content": {"block_type": "image", "text": "a word"}}
+    assert weigh(part).images == () and "a word" in weigh(part).texts
 
 
 def test_a_call_may_have_a_schema_among_its_arguments() -> None:
