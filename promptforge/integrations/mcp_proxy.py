@@ -456,10 +456,12 @@ async def serve_pipes(shortener: ResultShortener, link: Any) -> str | None:
         async with lock:
             await anyio.to_thread.run_sync(_write_all, line + b"\n")
 
+    # Before the server is there: one that ends at once leaves no time to read what it was asked.
+    read = start_reading()
     relay = Relay(shortener, write)
     async with relay.to(link):
         relay.watch_signals()
-        async for line, is_whole in split_lines(start_reading(), MAX_BYTES):
+        async for line, is_whole in split_lines(read, MAX_BYTES):
             if is_whole:
                 await relay.from_client(line)
             else:

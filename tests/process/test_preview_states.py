@@ -333,7 +333,7 @@ def repository(page: Page, running: Preview) -> None:
 
 
 def reading(page: Page, running: Preview) -> None:
-    opened(page, running, "?mode=read&query=refund")
+    opened(page, running, "?mode=read&query=refund&budget=710")
     page.wait_for_selector(".ghost-line")
     page.keyboard.press("n")
 
