@@ -575,7 +575,9 @@ def test_a_client_that_resets_its_socket_ends_the_server(wrapped: tuple[str, ...
     theirs.send(b"x")  # closed with this unread, our end resets theirs
     ours.close()
     command = [sys.executable, "-m", "promptforge", "mcp", *wrapped]
-    ran = subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=300)
+    ran = subprocess.run(
+        command, stdin=theirs.fileno(), capture_output=True, text=True, timeout=300
+    )
     theirs.close()
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 

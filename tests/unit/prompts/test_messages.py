@@ -85,7 +85,10 @@ def test_a_result_of_pydantic_ai_holds_media_in_its_content_alone() -> None:
     image = {"kind": "image-url", "url": "http://a", "media_type": "image/png"}
     film = {"kind": "video-url", "url": "http://a"}
     own = {"kind": "video-url", "text": "no address"}
-    part = {"part_kind": "tool-return", "content": [image, film, own, {"deeper": image}]}
+    part: dict[str, Any] = {
+        "part_kind": "tool-return",
+        "content": [image, film, own, {"deeper": image}],
+    }
     weight = weigh(part)
     assert (weight.images, weight.files) == ((image,), (film,)) and "no address" in weight.texts
     part = {"part_kind": "tool-return", "content": {"block_type": "image", "text": "a word"}}
