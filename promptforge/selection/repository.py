@@ -419,6 +419,9 @@ def find_named(query: str, paths: Sequence[str]) -> set[int]:
 
     A name that several files share names none of them.
     """
+    words = [*filter(_ENDING.search, _NAME.findall(query.casefold().replace("\\", "/")))]
+    if not words:
+        return set()
     whole = {path.casefold(): number for number, path in enumerate(paths) if "/" in path}
     holders: dict[str, list[int]] = defaultdict(list)
     for number, path in enumerate(paths):
@@ -427,7 +430,7 @@ def find_named(query: str, paths: Sequence[str]) -> set[int]:
             holders[name].append(number)
             name = name.partition("/")[2]
     found: set[int] = set()
-    for word in _NAME.findall(query.casefold().replace("\\", "/")):
+    for word in words:
         for given in {word, word.strip("[]")}:
             name = given.removeprefix("./").rstrip(".")
             if given[:1] in ("/", "~"):  # the end of `/home/me/shop/src/app.py` is a path here

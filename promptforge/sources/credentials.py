@@ -209,9 +209,10 @@ def rules_of(place: str) -> str | None:
         if pattern.fullmatch(place.replace("\\", "/")):
             return "secrets" if rules == "settings" and "secret" in place.lower() else rules
     is_pattern = not place or _EXAMPLE.search(place) or place.endswith(".ipynb")
-    if is_pattern or language_of(place) not in _LANGUAGES_OF_SETTINGS:
+    language = language_of(place)
+    if is_pattern or language not in _LANGUAGES_OF_SETTINGS:
         return None
-    return "text" if language_of(place) in IN_PROSE else "likely"
+    return "text" if language in IN_PROSE else "likely"
 
 
 def may_hold_credentials(path: str) -> bool:
@@ -274,8 +275,8 @@ def _likely_secrets(text: str, *, is_prose: bool = False) -> Iterator[str]:
 
 
 _MANIFEST = late_pattern(r"^[ \t-]{0,9}apiVersion:[ \t]", re.MULTILINE)
-_SECRET = late_pattern(r"^[ \t-]{0,9}kind:[ \t]{1,9}[\"']?Secret\b", re.MULTILINE)
 """A line of a manifest, which may stand below a comment or a template's `{{- if … }}`."""
+_SECRET = late_pattern(r"^[ \t-]{0,9}kind:[ \t]{1,9}[\"']?Secret\b", re.MULTILINE)
 
 
 def _is_for_kubernetes(text: str) -> bool:

@@ -137,7 +137,7 @@ def truncate(text: str, length: int = 255, end: str = "…") -> str:
 def percent(value: object) -> str:
     """Return a share such as 0.855 as `86%`; halves of the decimal value go to the even number.
 
-    What is no number stays as it is: `0%` would be a lie.
+    A text that is no number stays as it is; NaN and infinity count as 0.
     """
     number = _decimal(value)
     if number is None:
