@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -42,7 +42,7 @@ from .rows import (
     BatchInput,
     BatchSpec,
     RenderBatch,
-    RenderedShard,
+    RenderedRows,
     Row,
     RowRenderer,
     Shard,
@@ -51,6 +51,7 @@ from .rows import (
     check_spec,
     error_line,
     fingerprint_of,
+    join_rendered,
     make_spec,
     row_id,
     split_shards,
@@ -187,6 +188,7 @@ class _Run:
     errors: int = 0
     tokens: int = 0
     bytes: int = 0
+    warnings: Counter[str] = field(default_factory=Counter)
     files_changed: bool = False
     """True once a file that some row names differs from the one an earlier run read."""
     reasons: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
@@ -249,6 +251,7 @@ class _Run:
             errors=self.errors,
             kept=self.kept,
             tokens=self.tokens,
+            warnings=dict(sorted(self.warnings.items(), key=lambda each: (-each[1], each[0]))),
             changed=changed,
             complete=complete,
             reason=self._reason(),
@@ -286,6 +289,7 @@ class _Run:
         self.rows += summary.rows
         self.errors += summary.errors
         self.tokens += summary.tokens
+        self.warnings.update(summary.warnings)
         self.bytes += job.shard.size
         self._show()
 
@@ -403,7 +407,7 @@ class ShardJob(NamedTuple):
     id_column: str = "id"
 
 
-Outcome = tuple[ShardJob, RenderedShard | None]
+Outcome = tuple[ShardJob, RenderedRows | None]
 """A job and its results; None if the earlier rendering holds."""
 RenderShards = Callable[[Iterator[ShardJob]], Generator[Outcome, None, None]]
 
@@ -464,24 +468,17 @@ def _start(worker: Worker) -> None:
                 raise PromptForgeError(f"workers die before they begin: {death}") from None
 
 
-def _render(worker: Worker, job: ShardJob) -> RenderedShard | None:
+def _render(worker: Worker, job: ShardJob) -> RenderedRows | None:
     known = job.done.references if job.done else ""
     try:
         return _ask(worker, job.shard, known)
     except WorkerDied:
         _start(worker)
     # One of the rows may be the cause. Alone, it takes no other row with it.
-    alone = [_render_row(worker, job, row) for row in job.shard.rows]
-    return RenderedShard(
-        b"".join(one.body for one in alone),
-        len(alone),
-        sum(one.errors for one in alone),
-        sum(one.tokens for one in alone),
-        [reference for one in alone for reference in one.references],
-    )
+    return join_rendered([_render_row(worker, job, row) for row in job.shard.rows])
 
 
-def _render_row(worker: Worker, job: ShardJob, row: Row) -> RenderedShard:
+def _render_row(worker: Worker, job: ShardJob, row: Row) -> RenderedRows:
     for _ in range(MAX_ROW_ATTEMPTS):
         try:
             found = _ask(worker, Shard(job.shard.index, [row]), "")
@@ -494,12 +491,12 @@ def _render_row(worker: Worker, job: ShardJob, row: Row) -> RenderedShard:
     message = f"the worker died {MAX_ROW_ATTEMPTS} times while it rendered this row: {reason}"
     name = row_id(raw, f"row-{number}", job.id_column)
     line = error_line(name, number, "WorkerDied", message)
-    return RenderedShard(line + b"\n", 1, 1, 0, [])
+    return RenderedRows(line + b"\n", 1, 1, 0, [])
 
 
-def _ask(worker: Worker, shard: Shard, known: str) -> RenderedShard | None:
+def _ask(worker: Worker, shard: Shard, known: str) -> RenderedRows | None:
     answer = worker.render(msgspec.msgpack.encode((shard, known)))
-    return msgspec.msgpack.decode(answer, type=RenderedShard | None)
+    return msgspec.msgpack.decode(answer, type=RenderedRows | None)
 
 
 class LocalWorker:

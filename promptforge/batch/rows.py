@@ -18,6 +18,7 @@ import os
 import sys
 import zlib
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
@@ -551,8 +552,8 @@ def fingerprint_of(value: object) -> str:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-class RenderedShard(msgspec.Struct, frozen=True):
-    """Results of some rows."""
+class RenderedRows(msgspec.Struct, frozen=True):
+    """Results of one row, or of the rows of a shard."""
 
     body: bytes
     """One line of JSON per row, in their order."""
@@ -563,6 +564,23 @@ class RenderedShard(msgspec.Struct, frozen=True):
     """Tokens of all results."""
     references: list[str]
     """One hash per row that names files, man pages or techniques: of the data read for it."""
+    warnings: dict[str, int] = {}
+    """Code of a warning or note → the rows that have one."""
+
+
+def join_rendered(parts: Sequence[RenderedRows]) -> RenderedRows:
+    """Return the results of several parts of a shard as one."""
+    warnings: Counter[str] = Counter()
+    for part in parts:
+        warnings.update(part.warnings)
+    return RenderedRows(
+        b"".join(part.body for part in parts),
+        sum(part.rows for part in parts),
+        sum(part.errors for part in parts),
+        sum(part.tokens for part in parts),
+        [reference for part in parts for reference in part.references],
+        warnings,
+    )
 
 
 class _RowRequest(NamedTuple):
@@ -600,22 +618,16 @@ class RowRenderer:
         self._before_row = before_row
         self._renderers = {spec.profile: make_renderer(spec)}
 
-    def render(self, shard: Shard) -> RenderedShard:
+    def render(self, shard: Shard) -> RenderedRows:
         """Render all rows of `shard`."""
-        lines: list[bytes] = []
-        references: list[str] = []
-        tokens = 0
+        parts = []
         for number, raw in shard.rows:
             self._before_row()
-            line, cost, reference = self.row(number, raw)
-            lines += line, b"\n"
-            tokens += cost
-            references += [reference] if reference else []
-        errors = sum(line.startswith(ERROR_PREFIX) for line in lines)
-        return RenderedShard(b"".join(lines), len(shard.rows), errors, tokens, references)
+            parts.append(self.row(number, raw))
+        return join_rendered(parts)
 
     def references(self, shard: Shard) -> list[str]:
-        """Compute `RenderedShard.references` for the files as they are now, without rendering."""
+        """Compute `RenderedRows.references` for the files as they are now, without rendering."""
         found = []
         for _, raw in shard.rows:
             self._before_row()
@@ -625,24 +637,28 @@ class RowRenderer:
                 continue  # a row that cannot be read names nothing
         return [reference for reference in found if reference]
 
-    def row(self, number: int, raw: bytes) -> tuple[bytes, int, str]:
-        """Render one row; return its line, its tokens and its reference. Never raises."""
-        name, reference = f"row-{number}", ""
+    def row(self, number: int, raw: bytes) -> RenderedRows:
+        """Render one row. Never raises."""
+        name, references = f"row-{number}", []
         try:
             twice: dict[str, None] = {}
             value = decode_row(raw, twice)
             name = _id_of(value, name, self._spec.id_column)
             asked = self._understand(value)
             inputs = self._load(asked)
-            reference = inputs.reference
+            if inputs.reference:
+                references.append(inputs.reference)
             report_repeated_keys(twice, inputs.said, "row")
             self._say_empty_columns(value, inputs.said)
             if inputs.failure:
                 raise inputs.failure
             facts = self._render(asked, inputs)
-            return _line({"id": name, "line": number, **facts}), facts["tokens"], reference
+            line = _line({"id": name, "line": number, **facts})
+            warnings = {warning["code"]: 1 for warning in facts["warnings"]}
+            return RenderedRows(line + b"\n", 1, 0, facts["tokens"], references, warnings)
         except Exception as error:  # any error at all: it must not end the other rows
-            return error_line(name, number, type(error).__name__, str(error)), 0, reference
+            line = error_line(name, number, type(error).__name__, str(error))
+            return RenderedRows(line + b"\n", 1, 1, 0, references)
 
     def _say_empty_columns(self, value: Mapping[str, Any], said: Diagnostics) -> None:
         """Say which of the user's columns gives this row no question, or no items."""
@@ -965,7 +981,7 @@ class RenderBatch:
             raw = encode_row(row)
         except ItemError as error:
             return {"id": str(row.get("id", "")), "error": f"ItemError: {error}"}
-        line = renderer.row(number, raw)[0]
+        line = renderer.row(number, raw).body
         record: dict[str, Any] = msgspec.json.decode(line)
         if line.startswith(ERROR_PREFIX):
             return {"id": record["id"], "error": f"{record['error']}: {record['message']}"}

@@ -40,7 +40,7 @@ from ..files.access import (
 from .rows import (
     ERROR_PREFIX,
     BatchSpec,
-    RenderedShard,
+    RenderedRows,
     Shard,
     check_spec,
     digest,
@@ -66,6 +66,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     """Rows that an earlier run had done."""
     tokens: int
     """Tokens of all results."""
+    warnings: dict[str, int]
+    """Code of a warning or note → the rows that have one, the most frequent first."""
     changed: tuple[str, ...]
     """Inputs changed since an earlier run: `input options profile templates …`."""
     complete: bool
@@ -162,6 +164,8 @@ class ShardSummary(msgspec.Struct, frozen=True, tag="part"):
     """Hash of all lines before this one."""
     name: str = ""
     """Name of the file: of two that were exchanged, each is whole and of another shard."""
+    warnings: dict[str, int] = {}
+    """Code of a warning or note → the rows that have one."""
 
 
 class ShardStore:
@@ -206,7 +210,7 @@ class ShardStore:
         whole = summary.name == name and summary.sha256 == digest(body + b"\n")
         return summary if whole else None
 
-    def add(self, shard: Shard, key: str, rendered: RenderedShard) -> ShardSummary:
+    def add(self, shard: Shard, key: str, rendered: RenderedRows) -> ShardSummary:
         """Write the results of a shard; no kill of this process loses them."""
         name = _file_name(shard, key)
         summary = ShardSummary(
@@ -216,6 +220,7 @@ class ShardStore:
             hash_references(rendered.references),
             digest(rendered.body),
             name,
+            rendered.warnings,
         )
         # Waiting for the disk would limit a fleet to some forty workers. After a power cut, a file
         # that is not whole is seen by its hash, and rendered again.

@@ -229,6 +229,11 @@ def _summary(report: RunReport, reason: str, max_errors: int | None) -> Iterator
         line += f", {done / report.seconds:,.0f} a second"
     yield line
     yield from _failures(report, reason, max_errors)
+    if report.warnings:
+        from ..lint.findings import load_codes
+
+        for code, rows in report.warnings.items():
+            yield f"{code} in {plural(rows, 'row', 'rows')}: {load_codes()[code].title}"
     yield from (f"results: {file}" for file in report.files[:MAX_FILES_NAMED])
     if len(report.files) > MAX_FILES_NAMED:
         yield f"results: {len(report.files) - MAX_FILES_NAMED:,} files more"

@@ -26,7 +26,7 @@ import promptforge as pf
 from promptforge import batch
 from promptforge.batch import LocalWorker, ShardJob, WorkerDied, render_shards
 from promptforge.batch.rows import (
-    RenderedShard,
+    RenderedRows,
     Shard,
     fingerprint_of,
     make_spec,
@@ -200,7 +200,7 @@ class MortalWorker:
             self._deaths.append(count)
             raise WorkerDied("signal 11")
         body = b"".join(raw + b"\n" for _, raw in shard.rows)
-        return msgspec.msgpack.encode(RenderedShard(body, count, 0, count, []))
+        return msgspec.msgpack.encode(RenderedRows(body, count, 0, count, []))
 
     def stop(self) -> None:
         pass

@@ -292,6 +292,8 @@ def test_the_command_says_what_it_did() -> None:
     assert lines[1:] == [
         "promptforge: 2 rows failed: out.jsonl.batch/errors.jsonl",
         f"promptforge: the first, line {first['line']}: {first['error']}: {first['message']}",
+        "promptforge: PF111 in 18 rows: items were shortened or dropped to fit the budget",
+        "promptforge: PF131 in 18 rows: chunks overlap, and what they have in common is shown once",
         "promptforge: results: out.jsonl",
     ]
     assert run("batch", "in.jsonl").err.startswith("promptforge: -o or --output is missing; give")
@@ -537,3 +539,18 @@ def test_requests_for_gemini_are_its_own_types() -> None:
     system = types.Content.model_validate(line["request"]["system_instruction"])
     turns = [types.Content.model_validate(each) for each in line["request"]["contents"]]
     assert system.parts[0].text.strip() == "s" and turns[-1].parts[-1].text.strip().endswith("u")
+
+
+def test_the_summary_says_in_how_many_rows_each_warning_stands() -> None:
+    long = {"items": [{"content": "One word follows another. " * 50}], "max_tokens": 50}
+    scores = {"items": [{"content": "a", "score": "x"}]}
+    write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in (long, scores, long)))
+    ran = run("batch", "rows.jsonl", "-o", "out.jsonl", "--part-rows", "2", "--workers", "1")
+    found = [line for line in ran.err.splitlines() if ": PF" in line]
+    assert found == [
+        "promptforge: PF111 in 2 rows: items were shortened or dropped to fit the budget",
+        "promptforge: PF202 in 1 row: a value of a record is of another type or range",
+    ]
+    again = run("batch", "rows.jsonl", "-o", "out.jsonl", "--part-rows", "2", "--json")
+    assert json.loads(again.out)["warnings"] == {"PF111": 2, "PF202": 1}
+    assert found == [line for line in again.err.splitlines() if ": PF" in line]

@@ -47,7 +47,7 @@ def renderer(to: str = "context", **options: Any) -> RowRenderer:
 
 def record(raw: object, to: str = "context", **options: Any) -> dict[str, Any]:
     data = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
-    line, _, _ = renderer(to, **options).row(3, data)
+    line = renderer(to, **options).row(3, data).body.removesuffix(b"\n")
     made: dict[str, Any] = json.loads(line)
     assert b"\n" not in line and made["line"] == 3
     return made
@@ -58,7 +58,7 @@ def test_a_row_that_names_the_output_leaves_it_as_it_was(name: str) -> None:
     Path("out.jsonl").write_text("precious\n")
     os.link("out.jsonl", "hard.jsonl")
     spec = replace(make_spec("context", None, None, None, ".", None, {}), output="out.jsonl")
-    line, _, _ = RowRenderer(spec).row(1, json.dumps({"files": [name], "id": "a"}).encode())
+    line = RowRenderer(spec).row(1, json.dumps({"files": [name], "id": "a"}).encode()).body
     assert b"is the output of this batch" in line and b"precious" not in line
 
 
@@ -148,7 +148,7 @@ def test_a_row_without_a_value_in_a_column_says_so(row: dict[str, Any], said: li
 
     def made(**options: Any) -> dict[str, Any]:
         spec = make_spec("openai", None, None, None, ".", None, options, columns)
-        line, _, _ = RowRenderer(spec).row(1, json.dumps(row).encode())
+        line = RowRenderer(spec).row(1, json.dumps(row).encode()).body
         return dict(json.loads(line))
 
     found = [each["message"] for each in made().get("warnings", ())]
@@ -244,9 +244,10 @@ KEYS = [
 )
 def test_every_row_is_one_line_whatever_it_holds(row: object, to: str) -> None:
     raw = json.dumps(row).encode()
-    line, tokens, _ = RENDERERS[to].row(9, raw)
+    rendered = RENDERERS[to].row(9, raw)
+    line, tokens = rendered.body, rendered.tokens
     made = json.loads(line)
-    assert made["line"] == 9 and isinstance(made["id"], str) and b"\n" not in line
+    assert made["line"] == 9 and isinstance(made["id"], str) and line.count(b"\n") == 1
     assert line.startswith(rows.ERROR_PREFIX) == ("error" in made) == ("tokens" not in made)
     assert made.get("tokens", 0) == tokens
 
@@ -260,7 +261,7 @@ RENDERERS = {
 @cases(30)
 @given(st.binary(max_size=40))
 def test_bytes_of_any_kind_are_a_record(raw: bytes) -> None:
-    assert json.loads(RENDERERS["context"].row(1, raw)[0])["line"] == 1
+    assert json.loads(RENDERERS["context"].row(1, raw).body)["line"] == 1
 
 
 def test_what_rows_name_has_a_hash_that_follows_its_content() -> None:
@@ -336,7 +337,7 @@ TEXTS_OF_LISTS = [
 @pytest.mark.parametrize(("text", "count"), TEXTS_OF_LISTS)
 def test_a_list_in_json_in_the_column_of_items_is_read_as_that_list(text: str, count: int) -> None:
     spec = make_spec(None, None, None, None, ".", None, {}, {"items": "ctx"})
-    made = json.loads(RowRenderer(spec).row(1, json.dumps({"ctx": text}).encode())[0])
+    made = json.loads(RowRenderer(spec).row(1, json.dumps({"ctx": text}).encode()).body)
     said = "".join(each["message"] for each in made["warnings"])
     assert made["items_included"] == count
     assert ("JSON list" in said) == (count > 0)
@@ -474,7 +475,7 @@ def test_rows_may_be_mappings() -> None:
         {"items": [{"content": "x", "score": float("inf")}]},
         {"items": [{"content": "x", "score": -float("inf")}]},
     ]
-    texts = [json.loads(RENDERERS["context"].row(*row)[0]) for row in rows.BatchInput(given).rows()]
+    texts = [json.loads(RENDERERS["context"].row(*row).body) for row in rows.BatchInput(given).rows()]
     assert "a row must be plain data: found a value of type object" in texts[0]["message"]
     assert "half \ufffd a pair" in texts[1]["text"]
     assert "a row must be plain data: 'utf-8' codec" in texts[2]["message"]

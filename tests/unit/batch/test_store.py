@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import promptforge as pf
 from promptforge import batch
-from promptforge.batch.rows import RenderedShard, Shard
+from promptforge.batch.rows import RenderedRows, Shard
 from promptforge.batch.store import (
     ShardStore,
 )
@@ -240,7 +240,7 @@ def test_the_file_of_another_part_is_none_of_this_one(tmp_path: Path) -> None:
     one, other = Shard(0, []), Shard(1, [])
     with contextlib.closing(ShardStore(tmp_path / "parts")) as store:
         for shard in (one, other):
-            store.add(shard, "k" * 32, RenderedShard(b"{}\n", 1, 0, 2, []))
+            store.add(shard, "k" * 32, RenderedRows(b"{}\n", 1, 0, 2, []))
         assert store.find(one, "k" * 32) is not None
         first, second = sorted(tmp_path.glob("parts/*.jsonl"))
         first.write_bytes(second.read_bytes())
