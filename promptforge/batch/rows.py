@@ -41,7 +41,7 @@ from ..errors import (
     suggest_name,
 )
 from ..files import YAML_SUFFIXES, Folders, folder_paths, is_pattern, is_url
-from ..files.access import note_stream, open_stream, show_path
+from ..files.access import leads_outside, note_stream, open_stream, show_path
 from ..files.stores import list_url, local_copy
 from ..model import Item
 from ..prompts.histories import read_history
@@ -733,8 +733,7 @@ class RowRenderer:
         history, failure = None, None
         try:
             for path in paths:
-                _confine(path)
-                self._refuse_output(path)
+                self._refuse_path(path)
             items = gather(wanted, said)
             history = self._history(job.history, said)
         except ItemError as error:
@@ -746,9 +745,18 @@ class RowRenderer:
         reference = digest(read.encode("utf-8", "backslashreplace"))
         return _Inputs(items, history, said, failure, reference)
 
-    def _refuse_output(self, path: str) -> None:
-        """Raise `ItemError` for the file that this run replaces, by whatever name."""
+    def _refuse_path(self, path: str) -> None:
+        """Raise `ItemError` for what a user may type and a row, which comes from anywhere, may not.
+
+        So for the file that this run replaces, by whatever name.
+        """
+        if path == "-":
+            raise ItemError("a row cannot name standard input", where=show_path(path))
         for name in {path, _LINES.sub("", path)}:
+            outside = leads_outside(name, self._spec.workspace)
+            if outside:
+                message = f"{outside}; a row names only what is in the workspace: --workspace DIR"
+                raise ItemError(message, where=show_path(path))
             place = os.path.join(self._spec.workspace, name)
             with contextlib.suppress(OSError, ValueError):
                 if os.path.samefile(place, self._spec.output):
@@ -804,15 +812,6 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
         report_repeated_keys(twice, said, "items")
     said.extend(of_list)
     return items
-
-
-def _confine(path: str) -> None:
-    # Refuse paths that a user may type and a row may not name: rows come from anywhere.
-    if path == "-":
-        raise ItemError("a row cannot name standard input", where=show_path(path))
-    if os.path.isabs(path):
-        message = "a row cannot name an absolute path, only what is in the workspace"
-        raise ItemError(message, where=show_path(path))
 
 
 def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
