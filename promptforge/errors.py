@@ -187,10 +187,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     if len(names) > MAX_NAMES_COMPARED:
         names = sorted(names, key=lambda name: abs(len(name) - len(word)))[:MAX_NAMES_COMPARED]
-    names = [name for name in names if max(len(name), len(word)) <= _MAX_COMPARED_CHARS]
-    for name in get_close_matches(word, names, n=3):
-        if _is_alike(word, name):
-            return f'; did you mean "{name}"?'
+    # In small letters: `CLAUDE` and `claude` have none in common.
+    spelt = {n.lower(): n for n in names if max(len(n), len(word)) <= _MAX_COMPARED_CHARS}
+    for near in get_close_matches(word.lower(), spelt, n=3):
+        if _is_alike(word.lower(), near):
+            return f'; did you mean "{spelt[near]}"?'
     return ""
 
 

@@ -24,6 +24,11 @@ def test_of_very_many_names_the_near_ones_are_compared() -> None:
     assert certain_correction("variable_nam_7", names[:20]) is None
     assert certain_correction("variable_nam_7", names[7:8]) == "variable_name_7"
     assert did_you_mean("a" * 100_000, ["a" * 99_999]) == ""
+
+
+@pytest.mark.parametrize("word", ["CLAUDE", "Claud", "cLAUDE"])
+def test_capitals_are_no_other_letters(word: str) -> None:
+    assert did_you_mean(word, ["chunks", "claude"]) == '; did you mean "claude"?'
     assert certain_correction("a" * 100_000, ["a" * 99_999]) is None
 
 
