@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from ..batch import ENGINES, FIRST_FAILED_ROWS, SHARD_ROWS, Progress, run
 from ..batch.rows import CONTEXT_ONLY, BatchInput
 from ..batch.store import BATCH_SERVICES, RunReport
 from ..files import is_url
-from ..files.access import note_read_path, open_stream
+from ..files.access import note_read_path
 from ..files.marks import refuse_input
 from ..files.stores import check_url, copy_to_url
 from ..prompts.providers import SHAPES
@@ -26,7 +25,7 @@ from ..text.format import plural
 from ..yaml_reader import load_yaml
 from .flags import GroupedCommand, follow_flag, json_flag, option_flags, workspace_flag
 from .inputs import take_options
-from .output import print_message, takes_escapes, typed_access, write_json
+from .output import print_message, progress_line, typed_access, write_json
 
 MAX_FILES_NAMED = 5
 """Result files that the summary names; of the rest it prints the number."""
@@ -120,16 +119,14 @@ def batch_command(
         try:
             report = run(source, here, body=extra, progress=progress, **run_options)
         except KeyboardInterrupt:
-            click.echo(err=True)
             print_message("stopped; finished rows are kept, the same command goes on")
             raise
-    reason = _reason(report)
     if is_url(output):
         report = _copy_results(report, output.rstrip("/").rpartition("/")[0])
     if as_json:
         write_json(msgspec.to_builtins(report))
     if not quiet:
-        for line in _summary(report, reason, given["max_errors"]):
+        for line in _summary(report, given["max_errors"]):
             print_message(line)
     return int(not report.complete or report.errors > (given["max_errors"] or 0))
 
@@ -172,48 +169,25 @@ def _copy_results(report: RunReport, url: str) -> RunReport:
 
 
 @contextlib.contextmanager
-def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Yield a function that shows progress on a terminal: share, time left, speed, errors."""
-    # A log file wants no bar: each step would be a line of it.
-    if quiet or not takes_escapes("stderr"):
-        yield None
-        return
+def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that shows progress on a terminal: share, speed, errors."""
     started = time.perf_counter()
-    bar: Any = None
+    with progress_line(speaks=not quiet) as say:
 
-    def show(progress: Progress) -> None:
-        nonlocal bar
-        if bar is None:
-            # The length is known only now: the first report comes when the input was opened.
-            bar = click.progressbar(
-                length=progress.total or 0, file=sys.stderr, item_show_func=str, show_pos=False
-            )
-            bar.__enter__()
-        # Rows of an earlier run cost no time now.
-        rate = (progress.rows - progress.kept) / (time.perf_counter() - started)
-        line = f"{progress.rows:,} rows, {rate:,.0f} a second"
-        if progress.errors:
-            line += f", {progress.errors:,} failed"
-        # The bar counts bytes of the input: the number of rows is known only at its end.
-        bar.update(bool(progress.total) * (progress.bytes - bar.pos), line)
+        def show(progress: Progress) -> None:
+            # Rows of an earlier run cost no time now.
+            rate = (progress.rows - progress.kept) / (time.perf_counter() - started)
+            line = f"{progress.rows:,} rows, {rate:,.0f} a second"
+            if progress.total:  # bytes: the number of rows is known only at the end
+                line = f"{progress.bytes / progress.total:.0%}: {line}"
+            if progress.errors:
+                line += f", {progress.errors:,} failed"
+            say(line)
 
-    try:
         yield show
-    finally:
-        if bar is not None:
-            bar.__exit__(None, None, None)
 
 
-def _reason(report: RunReport) -> str:
-    """Return the first error record in words, of a run that ended the most frequent error."""
-    if not report.errors_file:
-        return report.reason
-    with open_stream(report.errors_file) as file:
-        record = msgspec.json.decode(file.readline())
-    return f"the first, line {record['line']}: {record['error']}: {record['message']}"
-
-
-def _summary(report: RunReport, reason: str, max_errors: int | None) -> Iterator[str]:
+def _summary(report: RunReport, max_errors: int | None) -> Iterator[str]:
     yield from (f"left out: {name}" for name in report.left_out[:MAX_FILES_NAMED])
     if len(report.left_out) > MAX_FILES_NAMED:
         yield f"left out: {len(report.left_out) - MAX_FILES_NAMED:,} files more"
@@ -228,7 +202,7 @@ def _summary(report: RunReport, reason: str, max_errors: int | None) -> Iterator
     if done and report.seconds:
         line += f", {done / report.seconds:,.0f} a second"
     yield line
-    yield from _failures(report, reason, max_errors)
+    yield from _failures(report, max_errors)
     if report.warnings:
         from ..lint.findings import load_codes
 
@@ -239,7 +213,7 @@ def _summary(report: RunReport, reason: str, max_errors: int | None) -> Iterator
         yield f"results: {len(report.files) - MAX_FILES_NAMED:,} files more"
 
 
-def _failures(report: RunReport, reason: str, max_errors: int | None) -> Iterator[str]:
+def _failures(report: RunReport, max_errors: int | None) -> Iterator[str]:
     failed = f"{plural(report.errors, 'row', 'rows')} failed"
     if report.complete and report.errors:
         yield f"{failed}: {report.errors_file}"
@@ -247,7 +221,7 @@ def _failures(report: RunReport, reason: str, max_errors: int | None) -> Iterato
         yield f"ended: {failed}, more than --max-errors allows"
     if not report.complete and max_errors is None:
         yield f"ended: {failed}, and none of the first {FIRST_FAILED_ROWS} has a result"
-    if reason:
-        yield reason
+    if report.reason:
+        yield report.reason
     if not report.complete and max_errors is None:
         yield "correct it, or go on all the same with --max-errors N, the rows that may fail"
