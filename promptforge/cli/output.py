@@ -188,36 +188,32 @@ def ended_within(text: str, tokens: int, max_tokens: int | None, counter: TokenC
 
 
 def copy_text(text: str) -> str:
-    """Copy a text to the clipboard; return where it is now.
+    """Copy a text to the clipboard by the program of a desktop or by tmux, else by OSC 52.
 
-    Through a program of the desktop, through tmux, through pyperclip where that is installed, else
-    by the terminal's own command OSC 52, which also works over ssh. Raises a usage error without
-    any of these.
+    That is a command of terminals, and works over ssh too. Returns where the text is now; raises a
+    usage error without any of these.
     """
     data = text.encode("utf-8", "replace")
-    for variable, *program in _CLIPBOARD_PROGRAMS:
+    for variable, place, *program in _CLIPBOARD_PROGRAMS:
         if os.environ.get(variable) and _feed(program, data):
-            return "to the clipboard"
-    # By default tmux passes OSC 52 of a program on to nobody.
-    if os.environ.get("TMUX"):
-        if _feed(["tmux", "load-buffer", "-w", "-"], data):
-            return "to tmux, and by it to the terminal"
-        if _feed(["tmux", "load-buffer", "-"], data):  # before version 3.2
-            return "to tmux"
+            return f"to {place}"
+    encoded = base64.b64encode(data).decode()
+    surer = "xclip, wl-copy or tmux are surer"
     try:
-        import pyperclip
-
-        pyperclip.copy(text)
-    except (ImportError, RuntimeError):  # PyperclipException is a RuntimeError
-        return _copy_by_terminal(data)
-    return "to the clipboard"
+        write_stream("/dev/tty", f"\x1b]52;c;{encoded}\x07".encode())
+    except OSError:
+        message = f"--copy finds neither a terminal nor a clipboard; {surer}"
+        raise click.UsageError(message) from None
+    return f"by the terminal, if it takes OSC 52 and so much; {surer}"
 
 
 _CLIPBOARD_PROGRAMS = (
-    ("WAYLAND_DISPLAY", "wl-copy"),
-    ("DISPLAY", "xclip", "-selection", "clipboard"),
-    ("DISPLAY", "xsel", "--clipboard", "--input"),
-    ("TERM_PROGRAM", "pbcopy"),
+    ("WAYLAND_DISPLAY", "the clipboard", "wl-copy"),
+    ("DISPLAY", "the clipboard", "xclip", "-selection", "clipboard"),
+    ("DISPLAY", "the clipboard", "xsel", "--clipboard", "--input"),
+    ("TERM_PROGRAM", "the clipboard", "pbcopy"),
+    # By default tmux passes OSC 52 of a program on to nobody.
+    ("TMUX", "tmux, and by it to the terminal", "tmux", "load-buffer", "-w", "-"),
 )
 """A variable that a desktop sets and ssh does not, and a program that reads a text to copy."""
 
@@ -233,23 +229,6 @@ def _feed(program: Sequence[str], data: bytes) -> bool:
     except (OSError, subprocess.SubprocessError):
         return False
     return done.returncode == 0
-
-
-def _copy_by_terminal(data: bytes) -> str:
-    encoded = base64.b64encode(data).decode()
-    try:
-        write_stream("/dev/tty", f"\x1b]52;c;{encoded}\x07".encode())
-    except OSError:
-        message = f"--copy finds neither a terminal nor a clipboard; {_CLIPBOARD_HINT}"
-        raise click.UsageError(message) from None
-    if len(encoded) > MAX_OSC_52:
-        return f"by the terminal, which may cut them; {_CLIPBOARD_HINT}"
-    return f"by the terminal, if it takes OSC 52; {_CLIPBOARD_HINT}"
-
-
-_CLIPBOARD_HINT = "xclip, wl-copy or pyperclip are surer"
-MAX_OSC_52 = 100_000
-"""Characters that xterm takes; others take more."""
 
 
 def write_json(facts: dict[str, Any], path: str | None = None) -> None:

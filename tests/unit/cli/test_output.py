@@ -108,7 +108,6 @@ NO_DESKTOP = {
         ("DISPLAY", "xclip", "-selection clipboard", "to the clipboard"),
         ("DISPLAY", "xsel", "--clipboard --input", "to the clipboard"),
         ("TMUX", "tmux", "load-buffer -w -", "to tmux, and by it to the terminal"),
-        ("TMUX", "tmux", "load-buffer -", "to tmux"),
     ],
 )
 def test_a_copy_goes_through_a_program_and_waits_for_no_end_of_it(
