@@ -28,7 +28,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -362,23 +362,7 @@ class WorkerDied(Exception):  # noqa: N818  no error of the user's: a new worker
     """A worker has gone, and with it its shard; the message tells its end."""
 
 
-class Worker(Protocol):
-    """A process that holds a `ShardServer`; plain bytes go in and out."""
-
-    def start(self) -> None:
-        """Begin, or begin again. Raises `WorkerDied`, or an error that ends the run."""
-
-    def render(self, task: bytes) -> bytes:
-        """Return the answer of `ShardServer.render`; raises `WorkerDied`."""
-
-    def stop(self) -> None:
-        """Kill the process for good; any thread may call it, also amid `render`."""
-
-    def close(self) -> None:
-        """Release files and pipes; the last call."""
-
-
-WorkerSource = AbstractContextManager[Callable[[], Worker]]
+WorkerSource = AbstractContextManager[Callable[[], "Worker"]]
 """A context that gives a maker of workers while it is open."""
 
 
@@ -486,7 +470,7 @@ def _ask(worker: Worker, shard: Shard, known: str) -> RenderedRows | None:
 
 
 class LocalWorker:
-    """A process of this machine, with messages over its two pipes; see `Worker`.
+    """A process of this machine that holds a `ShardServer`; plain bytes go over its two pipes.
 
     It is no fork: it takes over no lock, thread or open file of the run.
     """
@@ -498,7 +482,7 @@ class LocalWorker:
         self._stopped = False
 
     def start(self) -> None:
-        """See `Worker`."""
+        """Begin, or begin again. Raises `WorkerDied`, or an error that ends the run."""
         self._end()
         path = [str(Path(__file__).parents[2]), *filter(None, sys.path)]
         # -P: a file `json.py` in the working directory is not taken for the library.
@@ -518,7 +502,7 @@ class LocalWorker:
             raise PromptForgeError(refusal.decode())
 
     def render(self, task: bytes) -> bytes:
-        """See `Worker`."""
+        """Return the answer of `ShardServer.render`; raises `WorkerDied`."""
         process = self._process
         assert process and process.stdin and process.stdout
         with contextlib.suppress(OSError):
@@ -542,13 +526,13 @@ class LocalWorker:
         return f"{reason}: {last}" if last else reason
 
     def stop(self) -> None:
-        """See `Worker`."""
+        """Kill the process for good; any thread may call it, also amid `render`."""
         self._stopped = True
         if self._process:
             self._process.kill()
 
     def close(self) -> None:
-        """See `Worker`."""
+        """Release files and pipes; the last call."""
         self._end()
         self._log.close()
 
@@ -701,7 +685,7 @@ def ray_workers(
 
 
 class RayWorker:
-    """An actor that holds a `ShardServer`; see `Worker`."""
+    """An actor that holds a `ShardServer`, with the methods of `LocalWorker`."""
 
     def __init__(self, spec: BatchSpec, fingerprint: str) -> None:
         self._settings = msgspec.msgpack.encode((spec, fingerprint))
@@ -709,7 +693,7 @@ class RayWorker:
         self._stopped = False
 
     def start(self) -> None:
-        """See `Worker`."""
+        """See `LocalWorker`."""
         if self._stopped:
             raise PromptForgeError("the run was stopped")
         self._kill()  # an actor that does not answer would keep its CPUs from the next
@@ -727,11 +711,11 @@ class RayWorker:
             raise PromptForgeError(refusal)
 
     def render(self, task: bytes) -> bytes:
-        """See `Worker`."""
+        """See `LocalWorker`."""
         return bytes(self._get(self._actor.render.remote(task)))
 
     def stop(self) -> None:
-        """See `Worker`."""
+        """See `LocalWorker`."""
         self._stopped = True
         self._kill()
 
@@ -750,6 +734,9 @@ class RayWorker:
         if self._actor is not None:
             with contextlib.suppress(Exception):  # it has gone already, or Ray has
                 _ray().kill(self._actor)
+
+
+Worker = LocalWorker | RayWorker
 
 
 def _ray() -> Any:
