@@ -213,13 +213,9 @@ def complete_source(context: click.Context, parameter: click.Parameter, begun: s
 
 
 def complete_original(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Complete the original that `new` copies."""
-    completions = {**COMPLETIONS, "profile": complete_profile}
-    del completions["tokenizer"]
-    # The thing is not known yet where the line ends in --from: then every name is offered.
-    thing = str(context.params.get("thing"))
-    chosen = [completions[thing]] if thing in completions else completions.values()
-    return [name for complete in chosen for name in complete(context, parameter, begun)]
+    """Complete the original that `new` copies: every name, whatever the thing."""
+    found = (complete_layout, complete_format, complete_prompt, complete_profile)
+    return [name for complete in found for name in complete(context, parameter, begun)]
 
 
 # --- flags ----------------------------------------------------------------------------------------
