@@ -1,25 +1,22 @@
 """The commands that judge templates and profiles: check, rule, test and trust.
 
 `check` lints and measures, `rule` explains the codes of its findings, `test` compares golden cases,
-`trust` allows the templates that came with a project. Findings are printed for people, as JSON, as
-commands of GitHub's workflows and as SARIF 2.1.0.
+`trust` allows the templates that came with a project. Findings are printed for people, as JSON, and
+as commands of GitHub's workflows.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote as percent
 
 import click
 
-from .._version import __version__
-from ..errors import ItemError, certain_correction, quote
+from ..errors import ItemError, did_you_mean, quote
 from ..files import YAML_SUFFIXES
 from ..files.marks import mark_written, refuse_input
 from ..text.escape import to_label
@@ -47,8 +44,7 @@ if TYPE_CHECKING:
     from ..lint.checker import LintReport
     from ..lint.findings import Finding
 
-CHECK_FORMATS = ("text", "json", "github", "sarif")
-_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+CHECK_FORMATS = ("text", "json", "github")
 _GITHUB_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
@@ -144,8 +140,6 @@ _PAINT = painter(
 def _write_report(report: LintReport, shape: str, quiet: bool) -> None:
     if shape == "json":
         write_json(_report_facts(report))
-    elif shape == "sarif":
-        write_output(json.dumps(_sarif(report), indent=2) + "\n")
     elif shape == "github":
         write_lines(map(_github_line, report.findings))
     else:
@@ -243,40 +237,6 @@ def _github_line(finding: Finding) -> str:
     return f"::{_GITHUB_COMMANDS[finding.severity]} {','.join(pairs)}::{message}"
 
 
-def _sarif(report: LintReport) -> dict[str, Any]:
-    """Return a report as SARIF 2.1.0."""
-    from ..lint.findings import load_codes
-
-    used = sorted({finding.code for finding in report.findings})
-    codes = load_codes()
-    rules = [
-        {
-            "id": code,
-            "shortDescription": {"text": codes[code].title},
-            "fullDescription": {"text": codes[code].why},
-            "help": {"text": codes[code].way_out},
-            "defaultConfiguration": {"level": codes[code].severity},
-        }
-        for code in used
-    ]
-    results = []
-    for finding in report.findings:
-        # SARIF wants a URI: a blank or a `#` in a file name would end it.
-        uri = percent(PurePath(finding.path).as_posix(), safe="/:")
-        location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
-        # A region without a line is not valid SARIF, nor is a column 0.
-        if finding.line:
-            columns = {"startColumn": finding.column, "endColumn": finding.end_column}
-            known = {name: column for name, column in columns.items() if column}
-            location["region"] = {"startLine": finding.line, **known}
-        result = {"ruleId": finding.code, "ruleIndex": used.index(finding.code)}
-        result |= {"level": finding.severity, "message": {"text": finding.message}}
-        results.append({**result, "locations": [{"physicalLocation": location}]})
-    driver = {"name": "promptforge", "version": __version__, "rules": rules}
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
 @click.command("rule")
 @click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=complete_code)
 @json_flag
@@ -288,10 +248,7 @@ def rule_command(codes: tuple[str, ...], as_json: bool) -> None:
     wanted = [code.upper() for code in codes]
     for code in wanted:
         if code not in known:
-            hint = "; `promptforge rule` lists them"
-            near = certain_correction(code, known)
-            if near:
-                hint = f'; did you mean "{near}"?'
+            hint = did_you_mean(code, known) or "; `promptforge rule` lists them"
             raise click.UsageError(f"there is no code {quote(code)}{hint}")
     if as_json:
         write_json({"codes": [{"code": code, **known[code]._asdict()} for code in wanted or known]})
@@ -379,16 +336,13 @@ def _case_files(paths: tuple[Path, ...]) -> list[Path]:
             continue
         # A folder of tests may hold other YAML: a file of cases has the key `cases`.
         # The folder of a project has them in its `tests`.
-        for folder in filter(Path.is_dir, (path, path / "tests")):
-            files = sorted(each for each in folder.iterdir() if each.suffix in YAML_SUFFIXES)
-            cases = [each for each in files if is_cases_file(each)]
-            if cases:
-                break
-        else:
+        there = [*sorted(path.glob("*.y*ml")), *sorted(path.glob("tests/*.y*ml"))]
+        cases = [each for each in there if each.suffix in YAML_SUFFIXES and is_cases_file(each)]
+        if not cases:
             name = quote(str(path))
             message = f"the folder {name} holds no file of cases (`cases:` in a .yaml file)"
             raise click.UsageError(message)
-        found += cases
+        found += [each for each in cases if each.parent == cases[0].parent]
     for path in found:
         typed_access().locate(path)  # not behind a link that leads out
     return list(dict.fromkeys(found))

@@ -23,7 +23,6 @@ from ..model import Explanation, Remedy, Result, ResultItem, budget_words, path_
 from .flags import GroupedCommand, complete_path, input_flags, memory_flag, output_flags
 from .inputs import CommandRequest, exit_code, read_request
 from .output import (
-    MANY_ITEMS,
     Column,
     check_output,
     painter,
@@ -79,7 +78,7 @@ def explain_command(
     renderer = request.renderer()
     request.remember()
     loaded = request.gather()
-    with progress_line(speaks=len(loaded) >= MANY_ITEMS) as say:
+    with progress_line(after=1) as say:
         say(f"rendering {len(loaded):,} items")
         result = request.render(renderer, loaded)
         if given["html"]:

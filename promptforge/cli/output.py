@@ -326,10 +326,6 @@ def _wipe_line() -> None:
         click.echo("\x1b[K", err=True, nl=False, color=True)  # no color, so NO_COLOR is no matter
 
 
-MANY_ITEMS = 500
-"""Items from which on a command says what it is at."""
-
-
 def print_diagnostics(
     diagnostics: Iterable[Diagnostic], *, quiet: bool = False, lead: str = ""
 ) -> None:
