@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -188,9 +188,7 @@ def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
 
 def _summary(report: RunReport, max_errors: int | None) -> Iterator[str]:
-    yield from (f"left out: {name}" for name in report.left_out[:MAX_FILES_NAMED])
-    if len(report.left_out) > MAX_FILES_NAMED:
-        yield f"left out: {len(report.left_out) - MAX_FILES_NAMED:,} files more"
+    yield from _name_files("left out", report.left_out)
     if report.changed:
         changed = ", ".join(report.changed)
         yield f"{changed} changed since an earlier run, so rows were rendered again"
@@ -208,9 +206,13 @@ def _summary(report: RunReport, max_errors: int | None) -> Iterator[str]:
 
         for code, rows in report.warnings.items():
             yield f"{code} in {plural(rows, 'row', 'rows')}: {load_codes()[code].title}"
-    yield from (f"results: {file}" for file in report.files[:MAX_FILES_NAMED])
-    if len(report.files) > MAX_FILES_NAMED:
-        yield f"results: {len(report.files) - MAX_FILES_NAMED:,} files more"
+    yield from _name_files("results", report.files)
+
+
+def _name_files(lead: str, files: Sequence[str]) -> Iterator[str]:
+    yield from (f"{lead}: {file}" for file in files[:MAX_FILES_NAMED])
+    if len(files) > MAX_FILES_NAMED:
+        yield f"{lead}: {len(files) - MAX_FILES_NAMED:,} files more"
 
 
 def _failures(report: RunReport, max_errors: int | None) -> Iterator[str]:

@@ -529,13 +529,7 @@ def _next_steps(
 
 
 def _sample_commands(thing: str, name: str) -> list[str]:
-    """Return a `render` and a `prompt` command with items that are at hand."""
-    there = [file for file in ("items.json", "items.jsonl", "items.yaml") if Path(file).is_file()]
-    if Path("README.md").is_file():
-        there.append("--doc README.md")
-    # A new kind is seen only on an item of that kind, so none of the user's files will do.
-    if there and thing != "kind":
-        return [f"promptforge {command} {there[0]}" for command in ("render", "prompt")]
+    """Return a `render` and a `prompt` command with an item."""
     kind = {"kind": name}.get(thing, "text")
     record = shlex.quote(json.dumps({"kind": kind, "name": "A name", "content": "A text."}))
     return [f"echo {record} | promptforge {command} -" for command in ("render", "prompt")]

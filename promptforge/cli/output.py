@@ -622,24 +622,16 @@ def _describe_parameter(parameter: click.Parameter) -> str:
 
 
 def unused_folder_hint(name: str, arguments: Sequence[str]) -> str:
-    """Return a hint where a missing name lies in ./templates or ./profiles, else "".
-
-    The hint names the flag that finds it. `arguments` is the command line.
-    """
+    """Return the flag that finds a missing name in ./templates or ./profiles, else ""."""
     if name.startswith("shipped/") or not is_template_name(name):
         return ""
-    found = []
+    hint = ""
     for folder, places in (
         ("templates", (name, f"prompt/{name}")),
         ("profiles", (f"{name}.yaml", f"{name}.yml")),
     ):
-        paths = list(filter(os.path.exists, (Path(folder, place) for place in places)))
         named = any(word.partition("=")[0] == f"--{folder}" for word in arguments)
-        named = named or bool(os.environ.get(f"PROMPTFORGE_{folder.upper()}"))
-        if paths and not named:
-            found.append((quote(paths[0].as_posix())[1:-1], f"--{folder} {folder}"))
-    if not found:
-        return ""
-    there, flags = (" and ".join(each) for each in zip(*found, strict=True))
-    verb = ("is", "are")[len(found) > 1]
-    return f"; {there} {verb} here: add {flags}"
+        there = [f"{folder}/{place}" for place in places if Path(folder, place).exists()]
+        if there and not (named or os.environ.get(f"PROMPTFORGE_{folder.upper()}")):
+            hint += f"; {printable(there[0])} is here: add --{folder} {folder}"
+    return hint

@@ -105,10 +105,9 @@ def render_command(
         tokens = read_option("max_tokens", split, "--split")
         if not isinstance(tokens, int) or tokens < 1:
             raise click.UsageError(f"--split takes a number of tokens, as 8k; got {quote(split)}")
-        if output.endswith("/") or (os.path.exists(output) and not os.path.isfile(output)):
+        if check_output(output) is None:
             message = "is not a file; --split numbers the name of one: out.md makes out.1.md"
             raise ItemError(message, where=output)
-        check_output(output)
         return _write_parts(request, renderer, tokens, Path(output))
     check_output(output)
     result = request.render(renderer, request.gather())

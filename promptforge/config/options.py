@@ -390,8 +390,6 @@ def _renew_options(values: dict[str, Any]) -> dict[str, Any]:
     >>> _renew_options({"lines": "range", "number_lines": True, "on_error": "raise"})
     {'lines': 'each', 'strict': True}
     """
-    if _FORMER_NAMES.isdisjoint(values):
-        return values
     renewed: dict[str, Any] = {}
     for name, value in values.items():
         if name == "on_error":
