@@ -450,7 +450,6 @@ def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
     if bare_type(rule.shape) is bool:
         about = f"{rule.doc} [default: {('no', 'yes')[default]}]"
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=about)
-    hidden = name in RARE_OPTIONS
     about, multiple = rule.doc, _is_list(rule) or rule.several
     if name in _VERBATIM_OPTIONS:
         about += f" Repeatable; a comma is part of {_VERBATIM_OPTIONS[name]}."
@@ -458,44 +457,25 @@ def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
         about += " Repeatable, or comma-separated."
     elif default not in (None, ""):
         about += f" [default: {default}]"
-    kind = _OptionType(rule)
+
+    def read(_: click.Context, __: click.Parameter, value: Any) -> Any:
+        return read_option(name, value, flag) if isinstance(value, str) else value
+
     return click.option(
-        flag, name, type=kind, multiple=multiple, default=None, help=about, hidden=hidden
-    )
+        flag, name, type=click.UNPROCESSED, metavar=_metavar(rule), multiple=multiple, callback=read,
+        help=about, hidden=name in RARE_OPTIONS,
+        shell_complete=COMPLETIONS.get(name) or _offer(lambda _: rule.words),
+    )  # fmt: skip
 
 
-class _OptionType(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click only
-    """The value of an option, read from a text; the vocabulary judges it later."""
-
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-        self.name = "|".join(rule.choices) or "text"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        if self.rule.choices:
-            return f"[{self.name}]"
-        if self.rule.words:
-            return f"[{'|'.join(self.rule.words)}|…]"
-        if self.rule.name in COMPLETIONS:
-            return "NAME"
-        return {int: "N", float: "X"}.get(bare_type(self.rule.shape), "TEXT")
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        known: Iterable[str] = self.rule.words
-        complete = COMPLETIONS.get(self.rule.name)
-        if complete:
-            known = complete(ctx, param, incomplete)
-        return [CompletionItem(name) for name in known if name.startswith(incomplete)]
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        name = self.rule.name
-        if not isinstance(value, str) or _is_list(self.rule):  # a member, and the text is its value
-            return value
-        return read_option(name, value, f"--{name.replace('_', '-')}")
+def _metavar(rule: Rule) -> str:
+    if rule.choices:
+        return f"[{'|'.join(rule.choices)}]"
+    if rule.words:
+        return f"[{'|'.join(rule.words)}|…]"
+    if rule.name in COMPLETIONS:
+        return "NAME"
+    return {int: "N", float: "X"}.get(bare_type(rule.shape), "TEXT")
 
 
 def read_option(name: str, text: str, where: str) -> Any:

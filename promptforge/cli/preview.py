@@ -224,16 +224,15 @@ def _only_item_file(request: CommandRequest) -> Path | None:
     return Path(wanted.workspace, wanted.items[0]).absolute()
 
 
-class _HostAndPort(click.ParamType):  # type: ignore[type-arg]  # as _Shape
-    """`PORT` of this machine, or `HOST:PORT`."""
-
-    name = "address"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int]:
-        host, _, port = str(value).rpartition(":")
-        if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-            self.fail("takes a port from 1 to 65535, or HOST:PORT", param, ctx)
-        return host or "127.0.0.1", int(port)
+def _read_address(
+    _: click.Context, __: click.Parameter, value: str | None
+) -> tuple[str, int] | None:
+    if value is None:
+        return None
+    host, _colon, port = value.rpartition(":")
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise click.BadParameter("takes a port from 1 to 65535, or HOST:PORT")
+    return host or "127.0.0.1", int(port)
 
 
 class _LogLines(logging.Handler):
@@ -253,7 +252,7 @@ class _LogLines(logging.Handler):
 @click.command("mcp", cls=GroupedCommand, context_settings={"allow_interspersed_args": False})
 @option_flags
 @click.option(
-    "--http", type=_HostAndPort(), metavar="[HOST:]PORT", help="Serve over HTTP, at /mcp."
+    "--http", callback=_read_address, metavar="[HOST:]PORT", help="Serve over HTTP, at /mcp."
 )
 @click.option(
     "roots", "--root", multiple=True, type=click.Path(exists=True, file_okay=False),
