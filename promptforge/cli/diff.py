@@ -133,6 +133,8 @@ def _render_sides(
     sides: Sequence[BuildOptions | Build | BuildManifest], request: CommandRequest
 ) -> dict[int, Result]:
     """Render the sides that are options; return the results by the number of the side."""
+    from ..engine import ContextRenderer
+
     made = {}
     for number, side in enumerate(sides):
         if isinstance(side, BuildOptions):
@@ -146,7 +148,7 @@ def _render_sides(
                 places=dict(request.places),
             )
             with _naming_side(number):
-                made[number] = own, own.renderer()
+                made[number] = own, own.renderer(ContextRenderer)
     loaded = request.gather()
     results: dict[int, Result] = {}
     for number, (own, renderer) in made.items():

@@ -75,7 +75,9 @@ def explain_command(
         check_output(path)
     if len({os.path.realpath(path) for path in request.outputs}) < len(request.outputs):
         raise click.UsageError("two outputs have the same name; choose different names")
-    renderer = request.renderer()
+    from ..engine import ContextRenderer
+
+    renderer = request.renderer(ContextRenderer)
     request.remember()
     loaded = request.gather()
     with progress_line(after=1) as say:

@@ -462,8 +462,8 @@ def _option_flag(name: str, default: Any) -> Callable[[Command], Command]:
         return read_option(name, value, flag) if isinstance(value, str) else value
 
     return click.option(
-        flag, name, type=click.UNPROCESSED, metavar=_metavar(rule), multiple=multiple, callback=read,
-        help=about, hidden=name in RARE_OPTIONS,
+        flag, name, type=click.UNPROCESSED, metavar=_metavar(rule), multiple=multiple,
+        callback=read, help=about, hidden=name in RARE_OPTIONS,
         shell_complete=COMPLETIONS.get(name) or _offer(lambda _: rule.words),
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from msgspec.structs import replace
 
-from ..config.options import FILES_HINT, OPTION_VOCABULARY
+from ..config.options import OPTION_VOCABULARY
 from ..errors import (
     Diagnostic,
     Diagnostics,
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from ..model import Item, Result
     from ..prompts.finished import Prompt
     from ..prompts.messages import Message
-    from ..prompts.prompt import Renderer
 
 from .flags import (
     FOLDER_FILTERS,
@@ -294,14 +293,8 @@ class CommandRequest(NamedTuple):
     outputs: tuple[str, ...] = ()
     """Names of files that the run writes."""
 
-    def renderer(self) -> Renderer:
-        """Return a renderer of whole prompts with this profile and these folders."""
-        from ..prompts.prompt import Renderer
-
-        return self.renderer_of(Renderer)
-
-    def renderer_of(self, kind: type[_Renders]) -> _Renders:
-        """Return a renderer of a class.
+    def renderer(self, kind: type[_Renders]) -> _Renders:
+        """Return a renderer of a class, with this profile and these folders.
 
         A folder, or many files, without a query is packed as a `repository`, unless something sets
         the packing.
@@ -634,10 +627,8 @@ def _job_options(
             from ..sources.intended import JOB_KEYS
 
             hint = suggest_name(str(name), {*OPTION_VOCABULARY, *JOB_KEYS})
-            if name == "user":  # as the flag and the keyword are called
-                hint = '; did you mean "question"?'
-            elif name in ("include", "exclude"):
-                hint = f": {FILES_HINT}"
+            if name in OPTION_VOCABULARY.elsewhere:
+                hint = f": {OPTION_VOCABULARY.elsewhere[name]}"
             message = f"unknown option {quote(str(name))}{hint}"
             raise ItemError(message, where=where(name), field=str(name))
     return checked

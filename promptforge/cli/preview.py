@@ -64,13 +64,14 @@ def prompt_command(
     that is given; beside other texts the argument `-` reads them.
     """
     from ..prompts.finished import format_prompt
+    from ..prompts.prompt import Renderer
 
     given["output"] = output  # no folder gives the text of an earlier run
     request, around = read_prompt_request(items, given, may_be_empty=True)
     loaded = request.gather()
     around_it = {**around.texts, "history": around.messages, **request.options}
     before = tuple(request.diagnostics)
-    prompt = request.renderer().prompt(loaded, to=to, before=before, **around_it)
+    prompt = request.renderer(Renderer).prompt(loaded, to=to, before=before, **around_it)
     print_diagnostics(prompt.warnings, quiet=request.quiet)
     asks = around.texts["user"] or around.texts["instructions"] or around.history
     if not (asks or request.quiet):
@@ -132,7 +133,7 @@ def preview_command(
             require_trust(folder, "--edit changes files of")
     # A wrong option ends the command; a wrong template or profile is shown on the page instead.
     with contextlib.suppress(TemplateError):
-        request.renderer()
+        request.renderer(Renderer)
     with contextlib.suppress(ProfileError, TemplateError):
         Renderer(profile=request.profile, **request.folders, **request.options)
     watched = {path: file_stamp(path) for path in _named_files(request)}

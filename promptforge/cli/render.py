@@ -99,7 +99,7 @@ def render_command(
     # The renderer comes first: a wrong profile is said before the items are read.
     from ..engine import ContextRenderer
 
-    renderer = request.renderer_of(ContextRenderer)
+    renderer = request.renderer(ContextRenderer)
     request.remember()
     if split is not None and output is not None:
         tokens = read_option("max_tokens", split, "--split")

@@ -432,6 +432,8 @@ OPTION_VOCABULARY = Vocabulary(
     {
         "question": "Renderer.prompt takes the question as `user`",
         "messages": "Renderer.prompt takes earlier messages as `history`",
+        "user": "a job file has the question as `question`",
+        **dict.fromkeys(("include", "exclude"), FILES_HINT),
     },
     FORMER_OPTIONS,
 )
