@@ -172,7 +172,7 @@ def _copy_results(report: RunReport, url: str) -> RunReport:
 def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """Yield a function that shows progress on a terminal: share, speed, errors."""
     started = time.perf_counter()
-    with progress_line(speaks=not quiet) as say:
+    with progress_line(after=0.1, speaks=not quiet) as say:
 
         def show(progress: Progress) -> None:
             # Rows of an earlier run cost no time now.
