@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -217,11 +218,9 @@ def test_a_row_that_kills_its_workers_becomes_a_record() -> None:
         )
         for n in range(3)
     ]
+    made: Any = contextlib.nullcontext(lambda: MortalWorker(deaths))
     outcomes = dict(
-        (job.shard.index, rendered)
-        for job, rendered in render_shards(
-            iter(jobs), contextlib.nullcontext(lambda: MortalWorker(deaths)), 2
-        )
+        (job.shard.index, rendered) for job, rendered in render_shards(iter(jobs), made, 2)
     )
     assert deaths == [3, 1, 1, 1]
     made = outcomes[1]
@@ -241,12 +240,9 @@ def test_workers_that_cannot_begin_end_the_run() -> None:
         def start(self) -> None:
             raise WorkerDied("exit code 1")
 
+    made: Any = contextlib.nullcontext(lambda: Stillborn([]))
     with pytest.raises(pf.PromptForgeError, match="die before they begin: exit code 1"):
-        list(
-            render_shards(
-                iter([ShardJob(Shard(0, []), "")]), contextlib.nullcontext(lambda: Stillborn([])), 2
-            )
-        )
+        list(render_shards(iter([ShardJob(Shard(0, []), "")]), made, 2))
 
 
 @pytest.mark.slow

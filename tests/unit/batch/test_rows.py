@@ -476,7 +476,9 @@ def test_rows_may_be_mappings() -> None:
         {"items": [{"content": "x", "score": float("inf")}]},
         {"items": [{"content": "x", "score": -float("inf")}]},
     ]
-    texts = [json.loads(RENDERERS["context"].row(*row).body) for row in rows.BatchInput(given).rows()]
+    texts = [
+        json.loads(RENDERERS["context"].row(*row).body) for row in rows.BatchInput(given).rows()
+    ]
     assert "a row must be plain data: found a value of type object" in texts[0]["message"]
     assert "half \ufffd a pair" in texts[1]["text"]
     assert "a row must be plain data: 'utf-8' codec" in texts[2]["message"]

@@ -258,7 +258,7 @@ def test_a_terminal_hears_what_is_done_after_a_second(monkeypatch: pytest.Monkey
     monkeypatch.setattr(output, "is_terminal", lambda name: name == "stderr")
     with monkeypatch.context() as slow:
         seconds = itertools.count()
-        slow.setattr(output.time, "monotonic", lambda: next(seconds))
+        slow.setattr("promptforge.cli.output.time.monotonic", lambda: next(seconds))
         ran = explained("--max-tokens", "60", records=records)
     assert ran.out == quiet.out
     lines = [line.rpartition("\x1b[K")[2] for line in ran.err.split("\n")]
