@@ -432,7 +432,7 @@ OPTION_VOCABULARY = Vocabulary(
     {
         "question": "Renderer.prompt takes the question as `user`",
         "messages": "Renderer.prompt takes earlier messages as `history`",
-        "user": "a job file has the question as `question`",
+        "user": "`question` in a job file, --user, or `user` of Renderer.prompt gives the question",
         **dict.fromkeys(("include", "exclude"), FILES_HINT),
     },
     FORMER_OPTIONS,
