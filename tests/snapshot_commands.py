@@ -71,7 +71,7 @@ SPEED = re.compile(r"[\d.,]+ (?:s|min|h), [\d.,]+ a second$", re.MULTILINE)
 """The speed of a batch, at the end of its summary."""
 UNCOMPARED_FILES = re.compile(r"(^|/)(\.git/|manifest\.json$|parts/|\.promptforge/local/own$)")
 """Files of git, a random id, and the state of a batch, which has a hash of the code."""
-FORMS_OF_FINDINGS = ("text", "github", "json", "text --fix --diff")
+FORMS_OF_FINDINGS = ("text", "github", "sarif", "text --fix --diff")
 QUARTER = 4
 """One planted mistake in so many is also printed in other forms than JSON."""
 

@@ -170,7 +170,7 @@ def _copy_results(report: RunReport, url: str) -> RunReport:
 
 @contextlib.contextmanager
 def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that shows progress on a terminal: share, speed, errors."""
+    """Yield a function that shows progress on a terminal: share, time left, speed, errors."""
     started = time.perf_counter()
     with progress_line(after=0.1, speaks=not quiet) as say:
 
@@ -178,8 +178,10 @@ def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
             # Rows of an earlier run cost no time now.
             rate = (progress.rows - progress.kept) / (time.perf_counter() - started)
             line = f"{progress.rows:,} rows, {rate:,.0f} a second"
-            if progress.total:  # bytes: the number of rows is known only at the end
-                line = f"{progress.bytes / progress.total:.0%}: {line}"
+            if progress.total and progress.bytes and rate:
+                # The number of rows is known only at the end, that of bytes from the beginning.
+                left = (progress.total / progress.bytes - 1) * progress.rows / rate
+                line = f"{progress.bytes / progress.total:.0%}, {left:,.0f} s left: {line}"
             if progress.errors:
                 line += f", {progress.errors:,} failed"
             say(line)

@@ -1,21 +1,24 @@
 """The commands that judge templates and profiles: check, rule, test and trust.
 
 `check` lints and measures, `rule` explains the codes of its findings, `test` compares golden cases,
-`trust` allows the templates that came with a project. Findings are printed for people, as JSON, and
-as commands of GitHub's workflows.
+`trust` allows the templates that came with a project. Findings are printed for people, as JSON, as
+commands of GitHub's workflows and as SARIF 2.1.0.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote as percent
 
 import click
 
+from .._version import __version__
 from ..errors import ItemError, did_you_mean, quote
 from ..files import YAML_SUFFIXES
 from ..files.marks import mark_written, refuse_input
@@ -44,7 +47,8 @@ if TYPE_CHECKING:
     from ..lint.checker import LintReport
     from ..lint.findings import Finding
 
-CHECK_FORMATS = ("text", "json", "github")
+CHECK_FORMATS = ("text", "json", "github", "sarif")
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _GITHUB_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
@@ -140,6 +144,8 @@ _PAINT = painter(
 def _write_report(report: LintReport, shape: str, quiet: bool) -> None:
     if shape == "json":
         write_json(_report_facts(report))
+    elif shape == "sarif":
+        write_output(json.dumps(_sarif(report), indent=2) + "\n")
     elif shape == "github":
         write_lines(map(_github_line, report.findings))
     else:
@@ -235,6 +241,40 @@ def _github_line(finding: Finding) -> str:
     pairs = [f"{name}={escape(str(value), ends + ':,')}" for name, value in facts.items() if value]
     message = escape(f"{finding.code} {finding.message}", ends)
     return f"::{_GITHUB_COMMANDS[finding.severity]} {','.join(pairs)}::{message}"
+
+
+def _sarif(report: LintReport) -> dict[str, Any]:
+    """Return a report as SARIF 2.1.0."""
+    from ..lint.findings import load_codes
+
+    used = sorted({finding.code for finding in report.findings})
+    codes = load_codes()
+    rules = [
+        {
+            "id": code,
+            "shortDescription": {"text": codes[code].title},
+            "fullDescription": {"text": codes[code].why},
+            "help": {"text": codes[code].way_out},
+            "defaultConfiguration": {"level": codes[code].severity},
+        }
+        for code in used
+    ]
+    results = []
+    for finding in report.findings:
+        # SARIF wants a URI: a blank or a `#` in a file name would end it.
+        uri = percent(PurePath(finding.path).as_posix(), safe="/:")
+        location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+        # A region without a line is not valid SARIF, nor is a column 0.
+        if finding.line:
+            columns = {"startColumn": finding.column, "endColumn": finding.end_column}
+            known = {name: column for name, column in columns.items() if column}
+            location["region"] = {"startLine": finding.line, **known}
+        result = {"ruleId": finding.code, "ruleIndex": used.index(finding.code)}
+        result |= {"level": finding.severity, "message": {"text": finding.message}}
+        results.append({**result, "locations": [{"physicalLocation": location}]})
+    driver = {"name": "promptforge", "version": __version__, "rules": rules}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 @click.command("rule")

@@ -21,7 +21,7 @@ def test_notes_fail_nothing() -> None:
     ]
 
 
-def test_json_and_github_say_the_same() -> None:
+def test_json_github_and_sarif_say_the_same() -> None:
     write(
         {
             "templates/mine/item.md.j2": "größe, {{ item.pth }}:\n%0A",
@@ -40,6 +40,17 @@ def test_json_and_github_say_the_same() -> None:
         "::error file=templates/mine/item.md.j2,line=1,col=16,endColumn=19,title=PF806::"
         'PF806 an item has no field "pth"; did you mean "path"?\n'
     )
+    sarif = json.loads(run("check", "--output-format", "sarif").out)
+    assert sarif["version"] == "2.1.0" and sarif["$schema"].endswith("sarif-2.1.0.json")
+    (ran,) = sarif["runs"]
+    (result,) = ran["results"]
+    assert ran["tool"]["driver"]["name"] == "promptforge"
+    assert ran["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "PF806"
+    assert result["level"] in ("none", "note", "warning", "error") and result["message"]["text"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "templates/mine/item.md.j2"
+    assert place["region"] == {"startLine": 1, "startColumn": 16, "endColumn": 19}
+    assert ran["columnKind"] == "unicodeCodePoints"
 
 
 def test_the_caret_stands_below_the_word_also_after_wide_characters() -> None:

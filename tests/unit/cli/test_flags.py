@@ -186,7 +186,7 @@ LINES: dict[str, set[str]] = {
     "promptforge new prompt x --from l": {"lisp"},
     "promptforge prompt --prompt d": {"default"},
     "promptforge rule PF80": {"PF801", "PF802"},
-    "promptforge check --output-format gi": {"github"},
+    "promptforge check --output-format sa": {"sarif"},
     "promptforge completion ": {"bash", "zsh", "fish"},
     "promptforge test --up": {"--update"},
     "promptforge list te": {"templates"},
