@@ -97,24 +97,6 @@ def try_layout(
             yield about_file(template.text.path, code, message)
 
 
-def textless_templates(
-    library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
-) -> Iterator[Finding]:
-    """Yield the templates of items that print neither content nor summary of a sample."""
-    for stem, name in layout.items.items():
-        if name not in asked:
-            continue
-        kind = "text" if stem == "item" else stem
-        try:
-            page = _page(library.templates, layout, _sample_items(kind), _SETTINGS[0])
-            texts = "".join(page.text(i, page.variants(i)[0]) for i in range(3)).casefold()
-        except PromptForgeError:  # said by then
-            continue
-        if "a sentence" not in texts and "a summary" not in texts:
-            message = "prints neither item.content nor item.summary: texts of items are not shown"
-            yield about_file(asked[name], "PF829", message)
-
-
 def items_touch(templates: Templates, pair: LayoutFormat) -> bool:
     """Tell whether the end of an item and the begin of the next share a line on a sample page."""
     page = _page(templates, pair, _sample_items("text"), {})

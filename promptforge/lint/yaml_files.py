@@ -19,12 +19,12 @@ from ..config.schema import Vocabulary
 from ..engine import Templates, format_of, list_tokenizers
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import tokenizer_file
-from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
+from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
 from ..plugins import plugin_names
 from ..templating.loader import suggest_format
 from ..tokenizers.registry import strip_factor, suggest_spelling
 from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
-from ..yaml_reader import SCHEMA_MODELINE, YamlPath, find_invisible, find_places, load_yaml
+from ..yaml_reader import YamlPath, find_invisible, find_places, load_yaml
 from .findings import Edit, Finding, LintedText, about_file
 
 # --- layouts --------------------------------------------------------------------------------------
@@ -221,7 +221,6 @@ def check_layout_settings(
     except PromptForgeError as error:
         yield about_file(path, "PF825", str(error).removeprefix(f"{path}: "))
         return
-    yield from check_encoding(path)
     keys = YamlKeys(text, LAYOUT_VOCABULARY)
     yield from keys.findings
     own = name.rpartition("/")[0]  # "" for the settings of all layouts
@@ -245,7 +244,6 @@ def check_layout_settings(
     if keys.values.get("group_by", "kind") in ("kind", "category"):
         for key in ("sections", "titles"):
             yield from _misspelt_sections(keys, key, known.kinds(own))
-    yield from _modeline(text, "../" * bool(own) + "layout.schema.json")
 
 
 _SECTION_TITLE = re.compile(r"\b(?!item\b)\w+\.title\b|\[\s*[\"']title")
@@ -305,10 +303,8 @@ def check_profile(
         yield about_file(path, "PF825", f"cannot be read: {error.strerror}")
         return
     text = LintedText(path, data)
-    yield from check_encoding(path)
     keys = YamlKeys(text, PROFILE_VOCABULARY)
     yield from keys.findings
-    yield from _modeline(text, "schema.json")
     below, wrong = _merged_options(path, folders, keys)
     if wrong is not None:
         yield wrong
@@ -436,37 +432,6 @@ def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 # --- both -----------------------------------------------------------------------------------------
-
-
-def check_encoding(path: Path) -> Iterator[Finding]:
-    """Yield a note on a byte order mark and line ends of Windows, which are left out."""
-    try:
-        data = read_bytes(path)
-    except OSError:  # said where it is read
-        return
-    found = []
-    if data.startswith(b"\xef\xbb\xbf"):
-        found.append("a byte order mark")
-    if b"\r\n" in data:
-        found.append("line ends of Windows")
-    if found:
-        message = f"has {' and '.join(found)}, which are left out"
-        yield about_file(path, "PF826", message, Edit(0, 0, ""))
-
-
-def _modeline(text: LintedText, schema: str) -> Iterator[Finding]:
-    """Yield a finding about the first line, which tells editors where the schema is."""
-    first = text.text.split("\n")[0]
-    if not first.startswith(SCHEMA_MODELINE):
-        if (Path(text.path).parent / schema).is_file():
-            line = f"{SCHEMA_MODELINE}{schema}"
-            message = f"editors check and complete this file if it begins with {line}"
-            yield text.at(0, 1, "PF835", message, Edit(0, 0, f"{line}\n"))
-        return
-    named = first.removeprefix(SCHEMA_MODELINE).strip()
-    if "://" not in named and not (Path(text.path).parent / named).is_file():
-        message = f'there is no schema "{named}"; `promptforge schema profile` prints it'
-        yield text.at(len(SCHEMA_MODELINE), len(named), "PF835", message)
 
 
 def _misspelt_sections(keys: YamlKeys, key: str, kinds: set[str]) -> Iterator[Finding]:

@@ -16,16 +16,6 @@ LONG = ITEM + "{{ item.content | fence }}\n"
 pytestmark = pytest.mark.usefixtures("folder")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "# {{ item.title }}\n", "{% raw %}\n{{ item.content }}\n{% endraw %}\n"]
-)
-def test_a_template_without_the_text_of_its_item(text: str) -> None:
-    write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": text})
-    assert any("PF829" in line for line in found(notes=True))
-    write({"templates/mine/item.md.j2": "{{ item.summary or item.content | prose }}\n"})
-    assert not any("PF829" in line for line in found(notes=True))
-
-
 def test_a_page_that_costs_more_than_there_is() -> None:
     write({"templates/mine/layout.md.j2": "word " * 50 + PAGE, "templates/mine/item.md.j2": ITEM})
     write({"profiles/small.yaml": "max_tokens: 20"})
