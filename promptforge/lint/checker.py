@@ -25,7 +25,6 @@ from ..yaml_reader import load_yaml
 from .findings import Finding, about_file, drop_doubtful_edits, sort_findings
 from .samples import (
     LayoutCost,
-    items_touch,
     measure_layout,
     try_layout,
     try_prompts,
@@ -477,26 +476,12 @@ class _Check:
         for layout in good:
             if not self.asked.keys().isdisjoint(layout.files):
                 self.found += try_layout(self.library, layout, self.asked)
-            self._find_touching(layout)
         self.found += try_prompts(self.library, self.asked, wrong)
         return good
 
     def _settings_files(self, layout: LayoutFormat) -> list[str]:
         folders = self._layouts.chain(layout.layout)
         return [*(f"{folder}/layout.yaml" for folder in folders), "layout.yaml"]
-
-    def _find_touching(self, layout: LayoutFormat) -> None:
-        if self._templates.syntax_of(layout.page).is_parsed:
-            return
-        try:
-            touching = items_touch(self._templates, layout)
-        except PromptForgeError:  # said by the samples
-            return
-        if touching:
-            names = (layout.page, *self._settings_files(layout), *layout.files)
-            name = next((name for name in names if name in self.asked), layout.page)
-            message = f'in "{layout.layout}" two items stand on one line; set separator: "\\n\\n"'
-            self.found.append(about_file(self.asked.get(name, name), "PF846", message))
 
     def _paths_of(self, layout: LayoutFormat) -> set[str]:
         names = set[str]().union(*map(self.library.reached, layout.files))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped_words, wrong_words
-from ..config.options import OPTION_VOCABULARY, PROMPT_PARTS, TEMPLATE_OPTIONS, Options
+from ..config.options import OPTION_VOCABULARY, PROMPT_PARTS, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
 from ..engine import Templates, format_of, list_tokenizers
@@ -239,42 +239,10 @@ def check_layout_settings(
         message = "auto means what the layout says, and this is where it says it"
         yield keys.value("group_by", "PF832", message)
     yield from _words_and_kinds(keys)
-    yield from _without_effect(keys, templates, known, own)
     yield from _left_open(keys)
     if keys.values.get("group_by", "kind") in ("kind", "category"):
         for key in ("sections", "titles"):
             yield from _misspelt_sections(keys, key, known.kinds(own))
-
-
-_SECTION_TITLE = re.compile(r"\b(?!item\b)\w+\.title\b|\[\s*[\"']title")
-"""A title of a section in a template; an item's `title` is its name."""
-
-
-def _without_effect(
-    keys: YamlKeys, templates: Templates, known: LayoutFiles, own: str
-) -> Iterator[Finding]:
-    """Yield findings about keys that no template of the layout, or of one based on it, prints."""
-    stated = {"titles", *TEMPLATE_OPTIONS} & keys.values.keys()
-    if keys.values.get("lines") == "each":  # the contents have the numbers
-        stated.discard("lines")
-    if not stated:
-        return
-    pairs = known.pages(own)
-    if not pairs:
-        return
-    try:
-        layouts = [templates.layout(each.layout, each.format) for each in pairs]
-        printed = {
-            name
-            for name in stated
-            if any(each.uses(TEMPLATE_OPTIONS.get(name, name)) for each in layouts)
-        }
-        if any(_SECTION_TITLE.search(each.sources()) for each in layouts):
-            printed.add("titles")
-    except PromptForgeError:  # said where these files are checked
-        return
-    message = "changes nothing: no template of the layout prints it"
-    yield from (keys.key(key, "PF848", f"{key} {message}") for key in sorted(stated - printed))
 
 
 def _words_and_kinds(keys: YamlKeys) -> Iterator[Finding]:
@@ -409,11 +377,6 @@ def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
     if left is not None and reserve is not None and left <= 0:
         message = f"reserve {reserve:,} leaves nothing of the context_window, {window:,}; lower it"
         found.append((("reserve", "context_window"), "PF840", message))
-    elif left is not None and most is not None and most > left:
-        message = f"max_tokens {most:,} is more than the window leaves after the reserve, {left:,}"
-        if "max_tokens" not in keys.values:
-            message += f"; it is not set here; set max_tokens: {left}, or less"
-        found.append((("max_tokens", "reserve", "context_window"), "PF841", message))
     if share > 1 + 1e-9:
         message = f"the shares of the sections add up to {share:.0%} of max_tokens"
         found.append((sections, "PF842", f"{message}; 100% is all there is"))

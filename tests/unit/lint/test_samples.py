@@ -83,16 +83,3 @@ def test_no_vocabulary_is_loaded_unless_costs_are_asked_for(
     write({"templates/mine/item.md.j2": LONG, "templates/mine/layout.yaml": "base: chunks"})
     assert run("check", "--no-costs").code == 0 and set(asked) == {"characters"}
     assert run("check").code == 0 and set(asked) == {"characters", "o200k_base"}
-
-
-@pytest.mark.slow
-def test_items_that_share_a_line_are_found_at_the_file_that_lets_them() -> None:
-    write({"templates/entities/layout.yaml": 'separator: " "\n'})
-    assert found() == ["templates/entities/layout.yaml: PF846"]
-    write({"templates/entities/layout.yaml": 'separator: "\\n"\n'})
-    assert found() == []
-    page = "{% for item in items %}{{ item.text }}{% endfor %}"
-    write({"templates/mine/layout.txt.j2": page, "templates/mine/item.txt.j2": ITEM})
-    assert found() == ["templates/mine/layout.txt.j2: PF846"]
-    write({"templates/mine/layout.txt.j2": "{% for item in items %}{{ item.text }}\n{% endfor %}"})
-    assert found() == []
