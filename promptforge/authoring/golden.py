@@ -403,25 +403,12 @@ def update_case(source: str, case: GoldenCase, text: str) -> str:
     if note:
         lines[0] += f" {note[0][note[0].index('#') :].rstrip()}"
     line_end = "\r\n" if "\r\n" in source else "\n"
-    below = _at_margin(below, key.start - start)
     result = f"{source[: key.stop]}: {line_end.join(lines)}{end and line_end}{below}"
     # Read back: YAML has more traps than a writer thinks of.
     values, _ = load_yaml_with_lines(result, str(case.path))
     if (values["cases"][case.number].get("text") or "").rstrip("\n") != text:
         raise ItemError("the text cannot be written in its place; use file", where=where)
     return result
-
-
-def _at_margin(text: str, margin: int) -> str:
-    """Move the first comments of a text to `margin` where deeper: they would go on a block."""
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        bare = line.lstrip(" ")
-        if bare.strip() and bare[0] != "#":
-            break
-        if bare.strip():
-            lines[number] = line[: min(margin, len(line) - len(bare))] + bare
-    return "\n".join(lines)
 
 
 def case_of_result(

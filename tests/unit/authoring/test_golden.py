@@ -177,8 +177,7 @@ def test_a_quoted_text_may_go_on_at_the_margin() -> None:
     ("before", "after"),
     [
         ("old # why", "| # why"), ("| # why\n      old", "| # why"), ("\"a # b\"", "|"),
-        ("old\n      # why", "|{text}\n    # why"), ("|\n      old\n     # why", "|{text}\n    # why"),
-        ("\n      # why\n\n   # how", "|{text}\n    # why\n\n   # how"),
+        ("old\n    # why", "|{text}\n    # why"),
     ],
 )  # fmt: skip
 def test_comments_stay_where_a_text_is_taken_over(before: str, after: str, line_end: str) -> None:
