@@ -66,6 +66,10 @@ _SHARED = ("items", "options", "templates", "profiles")
 _TOP = Vocabulary(
     "key", {name: CASE_KEYS.rules[name] for name in _SHARED} | {"cases": CASE_KEYS.rules["items"]}
 )
+_CASE_OPTIONS = Vocabulary(
+    "option", OPTION_VOCABULARY.rules | {"profile": CASE_KEYS.rules["name"]},
+    OPTION_VOCABULARY.elsewhere, OPTION_VOCABULARY.former,
+)  # fmt: skip
 _EXPECTATIONS = CASE_KEYS.rules.keys() - {"name", *_SHARED}
 _NEW_FILE = "# Cases to be compared by `promptforge test`.\ncases:\n"
 
@@ -195,7 +199,8 @@ def _read_case(
         raise ItemError("a case has lines of the form `key: value`", where=place)
 
     def where(word: str) -> str:
-        return f"{case.path}:{lines.get(('cases', case.number, word), case.line)}"
+        shared_line = lines.get((word,), case.line)
+        return f"{case.path}:{lines.get(('cases', case.number, word), shared_line)}"
 
     own = {key: CASE_KEYS.check(key, value, where) for key, value in given.items()}
     keys = {key: rule.default for key, rule in CASE_KEYS.rules.items()} | shared | own
@@ -203,8 +208,8 @@ def _read_case(
     if keys["items"] is None:
         raise ItemError("the case has no items: a list, or the name of a file", where=place)
     for option in keys["options"]:
-        if option not in OPTION_VOCABULARY and option != "profile":
-            OPTION_VOCABULARY.refuse(option, lambda _: where("options"))
+        if option not in _CASE_OPTIONS:
+            _CASE_OPTIONS.refuse(option, lambda _: where("options"))
     if not own.keys() & _EXPECTATIONS:
         message = (
             'the case expects nothing: add `text: ""`, and `promptforge test --update` writes it'
@@ -300,6 +305,11 @@ def load_case_items(
     given = case.keys["items"]
     diagnostics, access = diagnostics or Diagnostics(), access or case.access()
     if isinstance(given, str):
+        path = case.near(given)
+        if not path.exists():
+            message = f"items: there is no file {quote(path.as_posix())};"
+            message += " names count from the folder of this file"
+            raise ItemError(message, where=case.where)
         return load_items(given, diagnostics=diagnostics, workspace=access)
     return load_records(given, where=case.where, diagnostics=diagnostics)
 
