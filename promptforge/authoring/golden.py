@@ -66,6 +66,10 @@ _SHARED = ("items", "options", "templates", "profiles")
 _TOP = Vocabulary(
     "key", {name: CASE_KEYS.rules[name] for name in _SHARED} | {"cases": CASE_KEYS.rules["items"]}
 )
+_CASE_OPTIONS = Vocabulary(
+    "option", OPTION_VOCABULARY.rules | {"profile": CASE_KEYS.rules["name"]},
+    OPTION_VOCABULARY.elsewhere, OPTION_VOCABULARY.former,
+)  # fmt: skip
 _EXPECTATIONS = CASE_KEYS.rules.keys() - {"name", *_SHARED}
 _NEW_FILE = "# Cases to be compared by `promptforge test`.\ncases:\n"
 
@@ -195,7 +199,8 @@ def _read_case(
         raise ItemError("a case has lines of the form `key: value`", where=place)
 
     def where(word: str) -> str:
-        return f"{case.path}:{lines.get(('cases', case.number, word), case.line)}"
+        shared_line = lines.get((word,), case.line)
+        return f"{case.path}:{lines.get(('cases', case.number, word), shared_line)}"
 
     own = {key: CASE_KEYS.check(key, value, where) for key, value in given.items()}
     keys = {key: rule.default for key, rule in CASE_KEYS.rules.items()} | shared | own
@@ -203,8 +208,8 @@ def _read_case(
     if keys["items"] is None:
         raise ItemError("the case has no items: a list, or the name of a file", where=place)
     for option in keys["options"]:
-        if option not in OPTION_VOCABULARY and option != "profile":
-            OPTION_VOCABULARY.refuse(option, lambda _: where("options"))
+        if option not in _CASE_OPTIONS:
+            _CASE_OPTIONS.refuse(option, lambda _: where("options"))
     if not own.keys() & _EXPECTATIONS:
         message = (
             'the case expects nothing: add `text: ""`, and `promptforge test --update` writes it'
@@ -300,6 +305,11 @@ def load_case_items(
     given = case.keys["items"]
     diagnostics, access = diagnostics or Diagnostics(), access or case.access()
     if isinstance(given, str):
+        path = case.near(given)
+        if not path.exists():
+            message = f"items: there is no file {quote(path.as_posix())};"
+            message += " names count from the folder of this file"
+            raise ItemError(message, where=case.where)
         return load_items(given, diagnostics=diagnostics, workspace=access)
     return load_records(given, where=case.where, diagnostics=diagnostics)
 
@@ -403,25 +413,12 @@ def update_case(source: str, case: GoldenCase, text: str) -> str:
     if note:
         lines[0] += f" {note[0][note[0].index('#') :].rstrip()}"
     line_end = "\r\n" if "\r\n" in source else "\n"
-    below = _at_margin(below, key.start - start)
     result = f"{source[: key.stop]}: {line_end.join(lines)}{end and line_end}{below}"
     # Read back: YAML has more traps than a writer thinks of.
     values, _ = load_yaml_with_lines(result, str(case.path))
     if (values["cases"][case.number].get("text") or "").rstrip("\n") != text:
         raise ItemError("the text cannot be written in its place; use file", where=where)
     return result
-
-
-def _at_margin(text: str, margin: int) -> str:
-    """Move the first comments of a text to `margin` where deeper: they would go on a block."""
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        bare = line.lstrip(" ")
-        if bare.strip() and bare[0] != "#":
-            break
-        if bare.strip():
-            lines[number] = line[: min(margin, len(line) - len(bare))] + bare
-    return "\n".join(lines)
 
 
 def case_of_result(

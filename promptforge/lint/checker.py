@@ -25,9 +25,7 @@ from ..yaml_reader import load_yaml
 from .findings import Finding, about_file, drop_doubtful_edits, sort_findings
 from .samples import (
     LayoutCost,
-    items_touch,
     measure_layout,
-    textless_templates,
     try_layout,
     try_prompts,
 )
@@ -35,7 +33,6 @@ from .template_reader import PROMPT_VARIABLES, TemplateLibrary, prompt_part, var
 from .yaml_files import (
     LayoutFiles,
     LayoutFormat,
-    check_encoding,
     check_layout_settings,
     check_profile,
     known_kinds,
@@ -60,8 +57,6 @@ class LintTargets:
         """Template folders."""
         self.profiles: list[Path] = []
         """Profile files."""
-        self.cases: list[Path] = []
-        """Files of cases that lie among the profiles."""
         self._files: set[Path] = set()
         self._whole_folders: set[Path] = set()
 
@@ -82,7 +77,7 @@ class LintTargets:
 
     def asks_for(self, path: Path) -> bool:
         """Tell whether findings about a file are asked for."""
-        if path in self._files or path in self.profiles or path in self.cases:
+        if path in self._files or path in self.profiles:
             return True
         return any(path.is_relative_to(folder) for folder in self._whole_folders)
 
@@ -135,17 +130,14 @@ class LintTargets:
         if path.name == "profiles":
             found = self._add_profiles(path) or found
         if not found and (names or path.name not in ("templates", "profiles")):
-            why = ""
-            if self.cases:
-                why = _other_use(self.cases[-1]).replace("it holds", f"{self.cases[-1].name} holds")
-            message = f"the folder {quote(str(path))} holds no templates, layouts or profiles{why}"
+            message = f"the folder {quote(str(path))} holds no templates, layouts or profiles"
+            if any(is_cases_file(path / name) for name in names if name.endswith(YAML_SUFFIXES)):
+                message += "; it holds cases, which `promptforge test` takes"
             raise OptionError(message)
 
     def _add_profiles(self, path: Path) -> bool:
         listed = [each for each in sorted(path.iterdir()) if each.suffix in YAML_SUFFIXES]
-        cases = [each for each in listed if is_cases_file(each)]
-        profiles = [each for each in listed if each not in cases]
-        self.cases += (each for each in cases if each not in self.cases)
+        profiles = [each for each in listed if not is_cases_file(each)]
         self.profiles += (each for each in profiles if each not in self.profiles)
         return bool(profiles)
 
@@ -330,10 +322,9 @@ class _Check:
 
     def check_files(self, profile_folders: list[Path]) -> None:
         """Check all files without rendering anything."""
-        for name, path in self.asked.items():
+        for name in self.asked:
             if name.endswith(".j2"):
                 self.library.read(name)
-                self.found += check_encoding(path)
         self.library.metadata_keys = _metadata_keys_of_cases(self._targets.templates)
         layouts = {layout.layout for layout in self._formats}
         self.library.kinds = set[str]().union(*map(self._layouts.named_kinds, layouts))
@@ -347,9 +338,6 @@ class _Check:
         for name, path in self.asked.items():
             if f"/{name}".endswith("/layout.yaml"):
                 self.found += check_layout_settings(self._templates, self._layouts, name, path)
-        for path in self._targets.cases:
-            message = "a file of cases; `promptforge test` reads it"
-            self.found.append(about_file(path, "PF827", message))
         for path in self._targets.profiles:
             self.found += check_profile(path, profile_folders, self._layouts, self._templates)
 
@@ -416,7 +404,7 @@ class _Check:
         return f'the layout "{parts.layout}" has no page "layout.{ending}.j2"{hint}'
 
     def _names_of_templates(self) -> Iterator[Finding]:
-        """Yield misspelt kinds, files in place of shipped ones, and kinds that lack formats."""
+        """Yield misspelt kinds, and files in place of shipped ones."""
         for name, path in self.asked.items():
             parts = TemplateName.parse(name)
             shipped = self.library.path(f"shipped/{name}")
@@ -431,8 +419,6 @@ class _Check:
             if name.endswith(".j2") and shipped and shipped.resolve() != path.resolve():
                 message = f'stands in for the shipped "{name}"; the original is "shipped/{name}"'
                 yield about_file(path, "PF823", message)
-            if parts is not None and parts.stem not in ("layout", "item") and not shipped:
-                yield from self._lacking_formats(parts, path)
 
     def _undeclared_syntaxes(self) -> Iterator[Finding]:
         for pair in self._formats:
@@ -440,14 +426,6 @@ class _Check:
             if pair.page in self.asked and known is None:
                 message = unknown_syntax(pair.ending, pair.layout)
                 yield about_file(self.asked[pair.page], "PF130", message)
-
-    def _lacking_formats(self, parts: TemplateName, path: Path) -> Iterator[Finding]:
-        pairs = [pair for pair in self._formats if pair.layout == parts.layout]
-        lacking = [pair.ending for pair in pairs if parts.stem not in pair.items]
-        first = min((pair.ending for pair in pairs if parts.stem in pair.items), default="")
-        if lacking and parts.ending == first:
-            others = f'in {", ".join(lacking)} the layout shows the kind "{parts.stem}" by `item`'
-            yield about_file(path, "PF828", f"{others}; this template is for {first}")
 
     def _stray_files(self) -> Iterator[Finding]:
         """Yield files like templates or settings that are not read, because of their names."""
@@ -498,27 +476,12 @@ class _Check:
         for layout in good:
             if not self.asked.keys().isdisjoint(layout.files):
                 self.found += try_layout(self.library, layout, self.asked)
-                self.found += textless_templates(self.library, layout, self.asked)
-            self._find_touching(layout)
         self.found += try_prompts(self.library, self.asked, wrong)
         return good
 
     def _settings_files(self, layout: LayoutFormat) -> list[str]:
         folders = self._layouts.chain(layout.layout)
         return [*(f"{folder}/layout.yaml" for folder in folders), "layout.yaml"]
-
-    def _find_touching(self, layout: LayoutFormat) -> None:
-        if self._templates.syntax_of(layout.page).is_parsed:
-            return
-        try:
-            touching = items_touch(self._templates, layout)
-        except PromptForgeError:  # said by the samples
-            return
-        if touching:
-            names = (layout.page, *self._settings_files(layout), *layout.files)
-            name = next((name for name in names if name in self.asked), layout.page)
-            message = f'in "{layout.layout}" two items stand on one line; set separator: "\\n\\n"'
-            self.found.append(about_file(self.asked.get(name, name), "PF846", message))
 
     def _paths_of(self, layout: LayoutFormat) -> set[str]:
         names = set[str]().union(*map(self.library.reached, layout.files))

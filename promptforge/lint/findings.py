@@ -135,7 +135,7 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     ]
 
 
-_GUESSED = frozenset({"PF802", "PF803", "PF804", "PF806", "PF831", "PF835"})
+_GUESSED = frozenset({"PF802", "PF803", "PF804", "PF806", "PF831"})
 """Codes of findings that another word puts right."""
 _NOT_UNDERSTOOD = frozenset({"PF801", "PF805", "PF807", "PF830"})
 """Codes of files that are not understood as a whole, so other findings may follow from that."""

@@ -5,7 +5,6 @@ A sample has all fields, few or none: each takes other branches of a template.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,14 +13,14 @@ from msgspec.structs import replace
 
 from ..config.options import PROMPT_PARTS, Options, apply_options
 from ..engine import PROMPTS_FOLDER, Templates, format_of, get_tokenizer
-from ..errors import PromptForgeError, TemplateError, quote
+from ..errors import PromptForgeError, TemplateError
 from ..model import Item
 from ..prompts.compose import PromptTemplates
 from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
 from ..selection.filter import Candidates
 from ..templating.limits import TOO_MUCH_WORK
-from .findings import Finding, LintedText, about_file
+from .findings import Finding, about_file
 from .template_reader import TemplateLibrary
 from .yaml_files import LayoutFormat
 
@@ -97,40 +96,6 @@ def try_layout(
             yield about_file(template.text.path, code, message)
 
 
-def textless_templates(
-    library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
-) -> Iterator[Finding]:
-    """Yield the templates of items that print neither content nor summary of a sample."""
-    for stem, name in layout.items.items():
-        if name not in asked:
-            continue
-        kind = "text" if stem == "item" else stem
-        try:
-            page = _page(library.templates, layout, _sample_items(kind), _SETTINGS[0])
-            texts = "".join(page.text(i, page.variants(i)[0]) for i in range(3)).casefold()
-        except PromptForgeError:  # said by then
-            continue
-        if "a sentence" not in texts and "a summary" not in texts:
-            message = "prints neither item.content nor item.summary: texts of items are not shown"
-            yield about_file(asked[name], "PF829", message)
-
-
-def items_touch(templates: Templates, pair: LayoutFormat) -> bool:
-    """Tell whether the end of an item and the begin of the next share a line on a sample page."""
-    page = _page(templates, pair, _sample_items("text"), {})
-    items = {id(page.views.view(index, page.variants(index)[0])["text"]) for index in range(3)}
-    between: str | None = None
-    for part in _print(page, 3):
-        if id(part) not in items:
-            between = between and between + part
-            continue
-        if between is not None and "\n" not in between + part[:1]:
-            return True
-        # One character more, so that a text between the items is never empty.
-        between = part[-1:] or " "
-    return False
-
-
 def _failures(
     templates: Templates, pair: LayoutFormat, kinds: Sequence[str]
 ) -> dict[tuple[str, str | None], str]:
@@ -198,8 +163,6 @@ def measure_layout(templates: Templates, pair: LayoutFormat, tokenizer: str) -> 
 
 # --- samples of whole prompts ---------------------------------------------------------------------
 
-_CITATION = "Name the sources."
-
 
 def try_prompts(
     library: TemplateLibrary, asked: Mapping[str, Path], wrong: set[str]
@@ -229,7 +192,6 @@ def _try_prompt(
         lost: dict[str, list[str]] = {}
         for part, name in prompt.unprinted(PROMPT_PARTS):
             lost.setdefault(name, []).append(part)
-        bare = prompt.bare_delimiter(_CITATION)
     except TemplateError as error:
         name, _, line = (error.where or "").partition(":")
         template = library.template(name)
@@ -248,30 +210,3 @@ def _try_prompt(
             remedy = "{{ part.text }} of every part"
         message = f"given and not printed: {', '.join(parts)}; print {remedy}"
         yield about_file(template.text.path, "PF818", message)
-    if bare is not None:
-        found = _find_mark(library, bare, names)
-        if found is not None:
-            text, at = found
-            message = _bare_message(text.text[at : at + len(bare)])
-            yield text.at(at, len(bare), "PF819", message)
-        elif not lost:  # a part that is lost comes first
-            yield about_file(first.text.path, "PF819", _bare_message(bare))
-
-
-def _bare_message(mark: str) -> str:
-    return (
-        f"{quote(mark)} has no {{{{ boundary }}}}, so a prompt with a part that holds it is refused"
-    )
-
-
-def _find_mark(
-    library: TemplateLibrary, mark: str, names: list[str]
-) -> tuple[LintedText, int] | None:
-    """Return the template in which a mark stands as it is printed, and its offset."""
-    for name in names:
-        template = library.template(name)
-        if template is not None:
-            found = re.search(re.escape(mark), template.text.text, re.IGNORECASE)
-            if found is not None:
-                return template.text, found.start()
-    return None

@@ -339,24 +339,13 @@ class _ScopeWalk(NodeVisitor):
     # --- values on the page -----------------------------------------------------------------------
 
     def visit_Output(self, node: nodes.Output, scope: Scope) -> None:
-        before: Shape | None = None
-        for number, child in enumerate(node.nodes):
-            shape = None
-            if not isinstance(child, nodes.TemplateData):
-                shape = self.visit(child, scope)
-                if self._markdown and shape is LONG_TEXT_SHAPE:
-                    message = "a long text without a filter is printed on one line"
-                    self._say(child, "PF810", f"{message}; add | framed, or | prose")
-                # Together two values could make a link or an entity.
-                elif self._markdown and shape is before is VALUE_SHAPE:
-                    message = "two values next to each other are escaped more than they need"
-                    self._say(child, "PF811", f"{message}; put a blank between them")
-                if self._markdown and _stands_in_line(node.nodes, number):
-                    message = "a fence takes lines of its own"
-                    self._say(
-                        child, "PF816", f"{message}; what stands beside it moves to another line"
-                    )
-            before = shape
+        for child in node.nodes:
+            if isinstance(child, nodes.TemplateData):
+                continue
+            shape = self.visit(child, scope)
+            if self._markdown and shape is LONG_TEXT_SHAPE:
+                message = "a long text without a filter is printed on one line"
+                self._say(child, "PF810", f"{message}; add | framed, or | prose")
 
     # --- expressions ------------------------------------------------------------------------------
 
@@ -504,13 +493,11 @@ class _ScopeWalk(NodeVisitor):
         keys = self._metadata_keys
         if not keys or name in keys or name in KNOWN_METADATA_KEYS:
             return
-        message = f'no item of the cases in tests has metadata "{name}"'
         near = did_you_mean(name, keys)
         if near:
+            message = f'no item of the cases in tests has metadata "{name}"{near}'
             new = certain_correction(name, keys)
-            self.problems.append(TemplateMistake(*place, message + near, new, "PF839"))
-        else:
-            self.problems.append(TemplateMistake(*place, message, None, "PF838"))
+            self.problems.append(TemplateMistake(*place, message, new, "PF839"))
 
     def _say(self, node: nodes.Node, code: str, message: str, new: str | None = None) -> None:
         at, length = node_offset(node), word_length(self._text, node_offset(node))
@@ -526,18 +513,6 @@ class _ScopeWalk(NodeVisitor):
 
 def _member(shape: Shape | None) -> Shape | None:
     return (shape.member or ANY_SHAPE) if shape else None
-
-
-def _stands_in_line(row: list[nodes.Expr], number: int) -> bool:
-    """Tell whether a value is a fence with the template's own text beside it."""
-    node = row[number]
-    if not isinstance(node, nodes.Filter) or node.name not in ("fence", "framed"):
-        return False
-    left, right = (
-        "".join(each.data for each in beside if isinstance(each, nodes.TemplateData))
-        for beside in (row[:number][-1:], row[number + 1 : number + 2])
-    )
-    return bool(left.rpartition("\n")[2].strip() or right.partition("\n")[0].strip())
 
 
 def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, str | None]:

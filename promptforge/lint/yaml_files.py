@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped_words, wrong_words
-from ..config.options import OPTION_VOCABULARY, PROMPT_PARTS, TEMPLATE_OPTIONS, Options
+from ..config.options import OPTION_VOCABULARY, PROMPT_PARTS, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
 from ..engine import Templates, format_of, list_tokenizers
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import tokenizer_file
-from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_bytes, read_utf8
+from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
 from ..plugins import plugin_names
 from ..templating.loader import suggest_format
 from ..tokenizers.registry import strip_factor, suggest_spelling
 from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
-from ..yaml_reader import SCHEMA_MODELINE, YamlPath, find_invisible, find_places, load_yaml
+from ..yaml_reader import YamlPath, find_invisible, find_places, load_yaml
 from .findings import Edit, Finding, LintedText, about_file
 
 # --- layouts --------------------------------------------------------------------------------------
@@ -221,7 +221,6 @@ def check_layout_settings(
     except PromptForgeError as error:
         yield about_file(path, "PF825", str(error).removeprefix(f"{path}: "))
         return
-    yield from check_encoding(path)
     keys = YamlKeys(text, LAYOUT_VOCABULARY)
     yield from keys.findings
     own = name.rpartition("/")[0]  # "" for the settings of all layouts
@@ -240,43 +239,10 @@ def check_layout_settings(
         message = "auto means what the layout says, and this is where it says it"
         yield keys.value("group_by", "PF832", message)
     yield from _words_and_kinds(keys)
-    yield from _without_effect(keys, templates, known, own)
     yield from _left_open(keys)
     if keys.values.get("group_by", "kind") in ("kind", "category"):
         for key in ("sections", "titles"):
             yield from _misspelt_sections(keys, key, known.kinds(own))
-    yield from _modeline(text, "../" * bool(own) + "layout.schema.json")
-
-
-_SECTION_TITLE = re.compile(r"\b(?!item\b)\w+\.title\b|\[\s*[\"']title")
-"""A title of a section in a template; an item's `title` is its name."""
-
-
-def _without_effect(
-    keys: YamlKeys, templates: Templates, known: LayoutFiles, own: str
-) -> Iterator[Finding]:
-    """Yield findings about keys that no template of the layout, or of one based on it, prints."""
-    stated = {"titles", *TEMPLATE_OPTIONS} & keys.values.keys()
-    if keys.values.get("lines") == "each":  # the contents have the numbers
-        stated.discard("lines")
-    if not stated:
-        return
-    pairs = known.pages(own)
-    if not pairs:
-        return
-    try:
-        layouts = [templates.layout(each.layout, each.format) for each in pairs]
-        printed = {
-            name
-            for name in stated
-            if any(each.uses(TEMPLATE_OPTIONS.get(name, name)) for each in layouts)
-        }
-        if any(_SECTION_TITLE.search(each.sources()) for each in layouts):
-            printed.add("titles")
-    except PromptForgeError:  # said where these files are checked
-        return
-    message = "changes nothing: no template of the layout prints it"
-    yield from (keys.key(key, "PF848", f"{key} {message}") for key in sorted(stated - printed))
 
 
 def _words_and_kinds(keys: YamlKeys) -> Iterator[Finding]:
@@ -305,10 +271,8 @@ def check_profile(
         yield about_file(path, "PF825", f"cannot be read: {error.strerror}")
         return
     text = LintedText(path, data)
-    yield from check_encoding(path)
     keys = YamlKeys(text, PROFILE_VOCABULARY)
     yield from keys.findings
-    yield from _modeline(text, "schema.json")
     below, wrong = _merged_options(path, folders, keys)
     if wrong is not None:
         yield wrong
@@ -413,11 +377,6 @@ def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
     if left is not None and reserve is not None and left <= 0:
         message = f"reserve {reserve:,} leaves nothing of the context_window, {window:,}; lower it"
         found.append((("reserve", "context_window"), "PF840", message))
-    elif left is not None and most is not None and most > left:
-        message = f"max_tokens {most:,} is more than the window leaves after the reserve, {left:,}"
-        if "max_tokens" not in keys.values:
-            message += f"; it is not set here; set max_tokens: {left}, or less"
-        found.append((("max_tokens", "reserve", "context_window"), "PF841", message))
     if share > 1 + 1e-9:
         message = f"the shares of the sections add up to {share:.0%} of max_tokens"
         found.append((sections, "PF842", f"{message}; 100% is all there is"))
@@ -436,37 +395,6 @@ def _figures(keys: YamlKeys, merged: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 # --- both -----------------------------------------------------------------------------------------
-
-
-def check_encoding(path: Path) -> Iterator[Finding]:
-    """Yield a note on a byte order mark and line ends of Windows, which are left out."""
-    try:
-        data = read_bytes(path)
-    except OSError:  # said where it is read
-        return
-    found = []
-    if data.startswith(b"\xef\xbb\xbf"):
-        found.append("a byte order mark")
-    if b"\r\n" in data:
-        found.append("line ends of Windows")
-    if found:
-        message = f"has {' and '.join(found)}, which are left out"
-        yield about_file(path, "PF826", message, Edit(0, 0, ""))
-
-
-def _modeline(text: LintedText, schema: str) -> Iterator[Finding]:
-    """Yield a finding about the first line, which tells editors where the schema is."""
-    first = text.text.split("\n")[0]
-    if not first.startswith(SCHEMA_MODELINE):
-        if (Path(text.path).parent / schema).is_file():
-            line = f"{SCHEMA_MODELINE}{schema}"
-            message = f"editors check and complete this file if it begins with {line}"
-            yield text.at(0, 1, "PF835", message, Edit(0, 0, f"{line}\n"))
-        return
-    named = first.removeprefix(SCHEMA_MODELINE).strip()
-    if "://" not in named and not (Path(text.path).parent / named).is_file():
-        message = f'there is no schema "{named}"; `promptforge schema profile` prints it'
-        yield text.at(len(SCHEMA_MODELINE), len(named), "PF835", message)
 
 
 def _misspelt_sections(keys: YamlKeys, key: str, kinds: set[str]) -> Iterator[Finding]:

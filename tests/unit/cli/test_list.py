@@ -219,7 +219,7 @@ def test_show_of_a_layout_says_that_a_profile_has_its_name(
     assert said.endswith("layout.yaml; the profile of this name: promptforge show mine.yaml\n")
     assert run("show", "mine.yaml").out.startswith("# yaml-language-server: $schema=schema.json")
     told = run("check", "tests").err
-    assert "or profiles; mine.yaml holds cases, which `promptforge test` takes" in told
+    assert "or profiles; it holds cases, which `promptforge test` takes" in told
 
 
 def test_schema_is_that_of_the_profiles_folder() -> None:

@@ -16,16 +16,6 @@ LONG = ITEM + "{{ item.content | fence }}\n"
 pytestmark = pytest.mark.usefixtures("folder")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "# {{ item.title }}\n", "{% raw %}\n{{ item.content }}\n{% endraw %}\n"]
-)
-def test_a_template_without_the_text_of_its_item(text: str) -> None:
-    write({"templates/mine/layout.md.j2": PAGE, "templates/mine/item.md.j2": text})
-    assert any("PF829" in line for line in found(notes=True))
-    write({"templates/mine/item.md.j2": "{{ item.summary or item.content | prose }}\n"})
-    assert not any("PF829" in line for line in found(notes=True))
-
-
 def test_a_page_that_costs_more_than_there_is() -> None:
     write({"templates/mine/layout.md.j2": "word " * 50 + PAGE, "templates/mine/item.md.j2": ITEM})
     write({"profiles/small.yaml": "max_tokens: 20"})
@@ -93,16 +83,3 @@ def test_no_vocabulary_is_loaded_unless_costs_are_asked_for(
     write({"templates/mine/item.md.j2": LONG, "templates/mine/layout.yaml": "base: chunks"})
     assert run("check", "--no-costs").code == 0 and set(asked) == {"characters"}
     assert run("check").code == 0 and set(asked) == {"characters", "o200k_base"}
-
-
-@pytest.mark.slow
-def test_items_that_share_a_line_are_found_at_the_file_that_lets_them() -> None:
-    write({"templates/entities/layout.yaml": 'separator: " "\n'})
-    assert found() == ["templates/entities/layout.yaml: PF846"]
-    write({"templates/entities/layout.yaml": 'separator: "\\n"\n'})
-    assert found() == []
-    page = "{% for item in items %}{{ item.text }}{% endfor %}"
-    write({"templates/mine/layout.txt.j2": page, "templates/mine/item.txt.j2": ITEM})
-    assert found() == ["templates/mine/layout.txt.j2: PF846"]
-    write({"templates/mine/layout.txt.j2": "{% for item in items %}{{ item.text }}\n{% endfor %}"})
-    assert found() == []
