@@ -220,10 +220,10 @@ def _decode_wrong(
     is_hardly_utf8 = beyond < 2 * text.count("\ufffd")
     guessed = None
     if may_guess:
-        from .encodings import encoding_of_editors, encoding_of_git, guess_encoding
+        from .encodings import encoding_of_git, guess_encoding
 
         with suppress(UnicodeDecodeError, LookupError):
-            return data.decode(encoding_of_git(file) or encoding_of_editors(file) or encoding)
+            return data.decode(encoding_of_git(file) or encoding)
         if is_hardly_utf8:
             guessed = guess_encoding(data)
     if guessed is not None:
