@@ -695,21 +695,11 @@ _ERROR_KEYS = ("error", "errors", "exception")
 """Keys under which a store says why it found nothing: `{"error": {"message": "rate limit"}}`."""
 _ERRORS = frozenset({*_ERROR_KEYS, "error_message", "message", "msg", "detail"})
 _STATUS_KEYS = ("status", "statusCode", "status_code", "code", "error_code")
-_ABOUT_ERRORS = _ERRORS | {
-    *(
-        "details",
-        "reason",
-        "type",
-        "title",
-        "path",
-        "ok",
-        "timestamp",
-        "time",
-        "took",
-        *_STATUS_KEYS,
-    ),
-    *("request_id", "requestId", "success", "documentation_url"),
-}
+_ABOUT_ERRORS = _ERRORS.union(
+    _STATUS_KEYS,
+    ("details", "reason", "type", "title", "path", "ok", "timestamp", "time", "took"),
+    ("request_id", "requestId", "success", "documentation_url"),
+)
 """Keys of an error that a store or server answers; an object with others may be a text."""
 
 
