@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import filterfalse
 from pathlib import Path
 
 import msgspec
@@ -84,15 +85,22 @@ NAME_OF_A_SECRET = late_pattern(
     r"(?i)passw|passphrase|pass$|pwd|(?<!existing)secret(?![_-]?(?:name|ref|store)s?\b)|token$|credential|^_?auth$"
     r"|(?:api|access|account|auth|client|encryption|private|signing)[_.-]?key"
 )
-REFERENCE = late_pattern(r"\$\{.*\}|\$\w+|\{\{.*\}\}|<.*>|%\(?\w+\)?s?%?")
+_REFERENCE = r"\$\{.*\}|\$\w+|\{\{.*\}\}|<.*>|%\(?\w+\)?s?%?"
+REFERENCE = late_pattern(_REFERENCE)
 """A value that stands elsewhere, as `${TOKEN}`."""
+_ELSEWHERE_OR_A_DATE = late_pattern(
+    rf"{_REFERENCE}|\d{{4}}-\d\d-\d\d(?:[T ][\d:.]{{5,20}}(?:Z|[+-]\d\d:?\d\d)?)?"
+)
+"""So is no `"PasswordLastUsed": "2026-01-05T10:00:00Z"`."""
 MIN_PASSWORD_LETTERS, MAX_CHARACTERS_ALONE = 6, 2_000
 _LANGUAGES_OF_SETTINGS = frozenset(
     {None, "text", "json", "json5", "yaml", "toml", "ini", "properties", "xml", "hcl", "bash"}
     | {"batch", "dockerfile", "makefile", "powershell"}
 )
-IN_PROSE = (None, "text")
-"""The rules for programs, manuals and plain texts, where a bare word is seldom a value."""
+IN_PROSE = (None, "text", "example")
+"""The rules for programs, manuals, texts and examples, where a bare word is seldom a value."""
+_COUNTED = late_pattern(r"(?i)123|abc")
+"""A dummy such as `abcdef123456`."""
 _EXAMPLE = late_pattern(r"(?i)(?:example|sample|template|dist)[^/]*\Z")
 _WORD_OF_A_SECRET = late_pattern(
     r"(?i)pass|pwd|psk|secret|token|cred|auth|key|salt|_pat\b|<master| on >"
@@ -151,7 +159,9 @@ def find_credentials(
         any_name = rules == "secrets" or _is_secret_of_kubernetes(text)
         values = (*assigned_secrets(text, any_name), *_likely_secrets(text))
     elif rules is not None:
-        values = _likely_secrets(text, is_prose=rules == "text")
+        values = _likely_secrets(text, is_prose=rules in IN_PROSE)
+        if rules == "example":
+            values = filterfalse(_COUNTED.search, values)
     for value in values:
         if not is_harmless(value, allowed):
             yield "a password or key", value
@@ -203,21 +213,23 @@ def rules_of(place: str) -> str | None:
     `passwords`: all values, for it holds little else. `alone`: a word that is the whole text.
     `settings`: values of names of secrets. `secrets`: also values that look like secrets beside
     any name. `likely`: values of names of secrets that look like some. `text`: the same behind a
-    sign such as `=`. Callers remember a text by these rules: nothing else about a name may decide.
+    sign such as `=`. `example`: so in an `.env.sample`, which may hold values of a real `.env`.
+    Callers remember a text by these rules: nothing else about a name may decide.
     """
     for rules, pattern in _patterns_of_files().items():
         if pattern.fullmatch(place.replace("\\", "/")):
             return "secrets" if rules == "settings" and "secret" in place.lower() else rules
-    is_pattern = not place or _EXAMPLE.search(place) or place.endswith(".ipynb")
     language = language_of(place)
-    if is_pattern or language not in _LANGUAGES_OF_SETTINGS:
+    if not place or place.endswith(".ipynb") or language not in _LANGUAGES_OF_SETTINGS:
         return None
+    if _EXAMPLE.search(place):
+        return None if language is not None else "example"
     return "text" if language in IN_PROSE else "likely"
 
 
 def may_hold_credentials(path: str) -> bool:
     """Tell by the name of a file whether it is made for credentials: `.env`, `id_ed25519`."""
-    return rules_of(path) not in (None, "text", "likely") or KEY_FILE.fullmatch(path) is not None
+    return rules_of(path) not in (*IN_PROSE, "likely") or KEY_FILE.fullmatch(path) is not None
 
 
 def is_secret_alone(text: str, rules: str | None) -> bool:
@@ -305,7 +317,7 @@ def assigned_secrets(text: str, any_name: bool = False) -> Iterator[str]:
 
 def is_secret(name: str, value: str) -> bool:
     """Tell whether a name says that its value is a secret, and it does not stand elsewhere."""
-    is_long = len(value) >= MIN_PASSWORD_LETTERS and not REFERENCE.fullmatch(value)
+    is_long = len(value) >= MIN_PASSWORD_LETTERS and not _ELSEWHERE_OR_A_DATE.fullmatch(value)
     return is_long and NAME_OF_A_SECRET.search(name) is not None
 
 

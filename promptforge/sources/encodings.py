@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from ..errors import ItemError
 from ..files.access import StrPath, is_inside, read_bytes, read_utf8
-from ..text.words import late_pattern, read_patterns
+from ..text.words import late_pattern
 from ..yaml_reader import load_shipped_yaml
 from .git import run_git, work_tree
 
@@ -23,8 +22,6 @@ _SIGNS = frozenset("«»„“”‘’–—…°§©®№€\xa0")
 _NAME = late_pattern(
     r"(?i)(latin|iso[-_]?8859|utf-16[bl]e|cp|windows|koi8|euc|shift|sjis|gb|big5|mac)[-\w]*"
 )
-_BRACES, MAX_PATTERNS = late_pattern(r"\{([^{}\n]*)\}"), 32
-MAX_SECTIONS, MAX_CHARS_OF_SECTION = 64, 1_000
 _AFTER_SMALL = late_pattern(r"[a-zß-ÿа-яα-ω][A-Z]?(?=([^\x00-\x7f]))")
 
 
@@ -56,57 +53,12 @@ def encoding_of_git(path: StrPath) -> str | None:
     return None
 
 
-def encoding_of_editors(path: StrPath) -> str | None:
-    """Return the `charset` that the nearest `.editorconfig` gives a real file; None for others."""
-    file = Path(path)
-    for folder in _folders_above(file):
-        with suppress(OSError):
-            read = read_bytes(folder / ".editorconfig", note=False)[:MAX_BYTES_GUESSED]
-            rows, is_root = _read_charsets(read)
-            name = file.relative_to(folder).as_posix()
-            found = [charset for rules, charset in rows if rules.match_file(name)]
-            if found or is_root:
-                return next(filter(_NAME.fullmatch, found[-1:]), None)
-    return None
-
-
 def _folders_above(file: Path) -> Iterator[Path]:
     """Yield the folders that a file is in, up to the top of its work tree: none without git."""
     with suppress(ItemError):
         top = work_tree(file.parent) if file.name else None
         if top is not None:
             yield from (folder for folder in file.parents if is_inside(folder, top))
-
-
-@lru_cache(maxsize=16)
-def _read_charsets(data: bytes) -> tuple[list[tuple[Any, str]], bool]:
-    """Return the sections of an `.editorconfig` with their charset, and whether it is the top one.
-
-    The sections are patterns as of `.gitignore`, with `{a,b}` in them.
-    """
-    rows, section, is_root = list[tuple[Any, str]](), "", False
-    for line in data.decode("utf-8", "replace").splitlines():
-        text = line.strip()
-        name, _, value = (part.strip().lower() for part in text.partition("="))
-        if text[:1] == "[" and text[-1] == "]":
-            section = text[1:-1] * (len(text) <= MAX_CHARS_OF_SECTION)
-        elif name == "charset" and section and len(rows) < MAX_SECTIONS:
-            rows.append((read_patterns(_without_braces(section)), value))
-        is_root |= (name, value, section) == ("root", "true", "")
-    return rows, is_root
-
-
-def _without_braces(pattern: str) -> list[str]:
-    """Return the patterns that one with `{a,b}` stands for, at most MAX_PATTERNS of them."""
-    found, left = list[str](), [pattern]
-    while left and len(found) < MAX_PATTERNS:
-        each = left.pop()
-        braces = _BRACES.search(each)
-        if braces:
-            left += [each.replace(braces[0], part, 1) for part in braces[1].split(",")]
-        else:
-            found.append(each)
-    return found
 
 
 def guess_encoding(data: bytes) -> str | None:

@@ -119,11 +119,10 @@ _WORDS_OF_GENERATED = ("generated", "by gnu b", "be lo")
 """One of them is in each such head: letters that no other letter is like, whatever its case."""
 
 _LFS_BEGINNING = "version https://git-lfs.github.com/spec/"
-MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|json|ya?ml)")
+MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|ya?ml)")
 _HEADER = late_pattern(r"(?im)^[ \t]*(?:#|<|(?:- )?(?:file|source|path):).*")
 _YAML_KEY = late_pattern(r"(?m)^[ \t]*(?:- )?content: ")
-_HEADER_KEYS = ("file", "source", "path")
-PATH_IN_HEADER = late_pattern(r"[\w.@+~-]+(?:/[\w.@+~-]+)*")
+_PATH_IN_HEADER = late_pattern(r"[\w.@+~-]+(?:/[\w.@+~-]+)*")
 # The last is of YAML, such as `content: |2-`.
 # Marks of earlier versions, too.
 _FRAME = late_pattern(
@@ -238,9 +237,9 @@ def _read_names(
 ) -> Iterator[tuple[str, str, Diagnostics]]:
     """Yield path, text and diagnostics of each file of a folder that is not to be left out."""
     top, folders, held = os.fspath(folder), dict[str, str](), HeldFolder()
-    base, marks = Path(os.path.realpath(workspace)), None
+    marks: dict[str, dict[str, bool]] = {}
     if not wanted.ignored:
-        marks = linguist_marks(folder, base, names)
+        marks = linguist_marks(folder, names)
     asked_for = bool(wanted.include) or wanted.ignored
     for number, name in enumerate(names):
         if progress is not None:
@@ -249,7 +248,7 @@ def _read_names(
         if is_earlier_output(os.path.join(top, name), wanted):
             left_out[_WRITTEN].append(name)
             continue
-        marked = marks(name) if marks else {}
+        marked = marks.get(name, {})
         if marked and wanted.marks is not None:
             wanted.marks[place] = marked
         is_wanted = asked_for or marked.get("generated") is False
@@ -291,7 +290,10 @@ def _leave_out_packed(
     packed: set[str] = set()
     if asked_for and wanted.written is None:
         return packed
-    for place in sorted(find_packed([each[:2] for each in read])):
+    # Texts in JSON are no lines of their files: the mark of the run that wrote them tells.
+    in_json = [place for place, *_ in read if place.endswith(".json")]
+    marked = {each for each in in_json if is_written_by_us(real(os.path.relpath(each, path)))}
+    for place in sorted(marked | find_packed([each[:2] for each in read])):
         name = os.path.relpath(place, path)
         is_written = bool(wanted.written and wanted.written.fullmatch(real(name)))
         if asked_for and not is_written:
@@ -327,7 +329,7 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
         by_name[file[0].rpartition("/")[2]].append(file)
 
     def named(path: str, header: str) -> Iterator[tuple[str, str]]:
-        for word in PATH_IN_HEADER.findall(header):
+        for word in _PATH_IN_HEADER.findall(header):
             name = word.rpartition("/")[2]
             if name == path.rpartition("/")[2]:  # each pom.xml of a project is like the others
                 continue
@@ -339,7 +341,7 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
     for path, whole in files:
         if not MAY_BE_PACKED.fullmatch(path):
             continue
-        text = _lines_of_data(path, whole)
+        text = _YAML_KEY.sub("", whole)
         headers = {line: list(named(path, line)) for line in set(_HEADER.findall(text))}
         sources = dict(file for found in headers.values() for file in found)
         least = MIN_PACKED_SHARE if len(sources) > 1 else MIN_PACKED_OF_ONE
@@ -363,29 +365,6 @@ def _file_of_name(
         if file[0] != path and whole.endswith(end):
             found.append(file)
     return sorted(found, key=lambda file: (file[0] != word, file[0].count("/")))[:1]
-
-
-def _lines_of_data(path: str, text: str) -> str:
-    """Return the texts and `file: PATH` of JSON or YAML as lines; all else as it is."""
-    if not path.lower().endswith(".json"):
-        return _YAML_KEY.sub("", text) if path.lower().endswith(("yaml", "yml")) else text
-    lines: list[str] = []
-    with contextlib.suppress(msgspec.DecodeError, RecursionError):
-        left: list[tuple[str, Any]] = [("", msgspec.json.decode(text))]
-        while left:
-            key, value = left.pop()
-            if isinstance(value, dict):
-                left += reversed(value.items())
-            elif isinstance(value, list):
-                left += [(key, each) for each in reversed(value)]
-            elif isinstance(value, str):
-                if "\n" in value:
-                    lines += [f"file: {key}", value]
-                elif key in _HEADER_KEYS:
-                    lines.append(f"{key}: {value}")
-                elif key == "content":
-                    lines.append(value)
-    return "\n".join(lines) or text
 
 
 def _share_known(lines: Iterable[str], sources: Iterable[str]) -> float:

@@ -7,11 +7,12 @@ Codes: PF606 a source that failed, PF613 a pattern that matches no file.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -263,7 +264,8 @@ def _mark_named(
     ]
     if True not in folders:
         return all_items
-    named: set[str] = set()
+    named: set[tuple[int, int]] = set()
+    last_names: set[str] = set()
     base = os.path.realpath(workspace)
     for place, (name, items) in enumerate(loaded):
         if name is None or folders[place]:
@@ -271,34 +273,27 @@ def _mark_named(
         all_items[place] = [
             replace(item, metadata={**item.metadata, "named": True}) for item in items
         ]
-        whole = (item.path for item in items if item.path and item.start_line is None)
-        named.update(os.path.realpath(os.path.join(base, path)) for path in whole)
-    by_letters = {path.casefold(): path for path in named}
-    last_names = set(map(os.path.basename, by_letters))
+        for item in items:
+            if item.path and item.start_line is None:
+                real = os.path.realpath(os.path.join(base, item.path))
+                last_names.add(os.path.basename(real).casefold())
+                named.update(_identity(real))
     for place in range(len(loaded)):
         if folders[place]:
             all_items[place] = [
                 item
                 for item in all_items[place]
                 if os.path.basename(item.path or "").casefold() not in last_names
-                or not _is_named(os.path.join(base, item.path or ""), named, by_letters)
+                or named.isdisjoint(_identity(os.path.join(base, item.path or "")))
             ]
     return all_items
 
 
-def _is_named(path: str, named: Collection[str], by_letters: Mapping[str, str]) -> bool:
-    """Tell whether a file is one of the named ones, under any name that leads to it.
-
-    `App.py` and `app.py` are one file where the file system takes no notice of the case.
-    """
-    real = os.path.realpath(path)
-    alike = by_letters.get(real.casefold())
-    if real in named or alike is None:
-        return real in named
-    try:
-        return os.path.samefile(real, alike)
-    except OSError:
-        return False
+def _identity(path: str) -> Iterator[tuple[int, int]]:
+    """Yield device and inode of a file: `App.py` and `app.py` are one where case is no matter."""
+    with contextlib.suppress(OSError):
+        state = os.stat(path)
+        yield state.st_dev, state.st_ino
 
 
 def _joined(failed: Sequence[ItemError]) -> Iterator[ItemError]:

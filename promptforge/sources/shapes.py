@@ -418,27 +418,6 @@ def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, Set[str], list[str],
 
 
 _MARKS = list(map(_read_row, _TABLE["records"]))
-_TYPES = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
-"""Keys of DynamoDB's values, as its API gives them: `{"text": {"S": "…"}}`."""
-
-
-def plain_values(record: Fields) -> Fields | None:
-    """Return a record of DynamoDB with plain values; `None` for any other record."""
-    typed = [type(value) is dict and len(value) == 1 and value.keys() <= _TYPES
-             for value in record.values()]  # fmt: skip
-    return {k: _plain_value(v) for k, v in record.items()} if typed and all(typed) else None
-
-
-def _plain_value(value: Any) -> Any:
-    """Return a value of DynamoDB without its type: `1` for `{"N": "1"}`."""
-    ((kind, inner),) = value.items()
-    if kind == "M":
-        return {key: _plain_value(each) for key, each in inner.items()}
-    if kind == "L":
-        return [_plain_value(each) for each in inner]
-    if kind == "N":
-        return int(inner) if inner.isdecimal() and len(inner) < 20 else number_of(inner)
-    return None if kind == "NULL" else inner
 
 
 def describe(record: object) -> str:
@@ -716,21 +695,11 @@ _ERROR_KEYS = ("error", "errors", "exception")
 """Keys under which a store says why it found nothing: `{"error": {"message": "rate limit"}}`."""
 _ERRORS = frozenset({*_ERROR_KEYS, "error_message", "message", "msg", "detail"})
 _STATUS_KEYS = ("status", "statusCode", "status_code", "code", "error_code")
-_ABOUT_ERRORS = _ERRORS | {
-    *(
-        "details",
-        "reason",
-        "type",
-        "title",
-        "path",
-        "ok",
-        "timestamp",
-        "time",
-        "took",
-        *_STATUS_KEYS,
-    ),
-    *("request_id", "requestId", "success", "documentation_url"),
-}
+_ABOUT_ERRORS = _ERRORS.union(
+    _STATUS_KEYS,
+    ("details", "reason", "type", "title", "path", "ok", "timestamp", "time", "took"),
+    ("request_id", "requestId", "success", "documentation_url"),
+)
 """Keys of an error that a store or server answers; an object with others may be a text."""
 
 
@@ -841,7 +810,6 @@ def _labels(fields: Fields, keys: tuple[str, ...] = _LABEL_KEYS) -> Fields:
 
 def _text_in(fields: Fields) -> Any:
     """Return the text that a record has under a usual key, its body included."""
-    fields = plain_values(fields) or fields
     shape = find_shape(fields)
     body = _body_of(fields, shape) if shape is not None else {}
     return find_text({**fields, **body})[1]

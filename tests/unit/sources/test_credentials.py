@@ -374,6 +374,38 @@ def test_kinds_without_a_beginning_of_their_own_are_found() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "secret"),
+    [
+        (".env.sample", "DB_PASSWORD=Tr0ub4dor&3xQ", "Tr0ub4dor&3xQ"),
+        (".env.example", 'A=1\nJWT_SECRET="kJ8s92LmXq0Zr7Tt"', "kJ8s92LmXq0Zr7Tt"),
+        ("a.md", "mysqldump -u app -pQuartzMoleRiver app", "QuartzMoleRiver"),
+        ("a.md", "curl -su admin -u admin:QuartzMoleRiver https://h.corp/x", "QuartzMoleRiver"),
+        ("a.py", 'get(url, auth=("svc", "kR8mQ2wLx"))', "kR8mQ2wLx"),
+        ("a.py", "HTTPBasicAuth('svc', 'kR8-mQ2wLx')", "kR8-mQ2wLx"),
+        ("a.py", "key = 'sk-proj-" + "Ab3De5Fg7H" * 4 + "'", "Ab3De5Fg7H"),
+        (".env.example", "PASS=changeme\nAPI_KEY=your_api_key_1234\nTOKEN=12345678abc", None),
+        (".env.dist", "KEY=my-secret-key-16\nURL=redis://localhost:6379/0", None),
+        ("a.md", "mysql -u root -pYourPassword\nmysql -pMYSQL_PASS db\nmysql -pmydatabase", None),
+        ("a.md", "curl -u YOUR_USER:YOUR_KEY x\ncurl -u me:yourApiKey x\ncurl -u u:passwd x", None),
+        ("a.py", "auth=('user', 'password1')\nauth=('foo', 'barbarbar')\nauth=('a', key2)", None),
+        ("a.md", "sk-proj-your-key-here-please-and-nothing-else-but-it", None),
+        (
+            "a.yml",
+            f"{SECRETS['an AWS access key']}\nPasswordLastUsed: 2026-01-05T10:00:00Z",
+            "AKIA",
+        ),
+    ],
+)
+def test_a_real_password_is_masked_and_a_word_for_one_is_not(
+    name: str, text: str, secret: str | None
+) -> None:
+    masked = SecretScan().clean(text, name, name)
+    assert masked is not None and (secret or "\0") not in masked
+    assert masked == text if secret is None else "REDACTED" in masked
+    assert "PasswordLastUsed" not in text or "2026-01-05T10:00:00Z" in masked
+
+
+@pytest.mark.parametrize(
     ("name", "text", "held"),
     [
         (".env", "DB_URL=postgres://admin:hunter2pass@db/prod", True),

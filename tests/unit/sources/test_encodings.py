@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from promptforge.errors import Diagnostics
-from promptforge.sources.encodings import encoding_of_editors, encoding_of_git, guess_encoding
+from promptforge.sources.encodings import encoding_of_git, guess_encoding
 from promptforge.sources.workspace import read_text
 
 LANGUAGES = {
@@ -68,43 +68,6 @@ def test_an_encoding_of_git_that_does_not_fit_leaves_the_guess(tmp_path: Path, n
     said = Diagnostics()
     assert read_text(file, workspace=tmp_path, diagnostics=said) == "Größe ändern"
     assert "a guess" in next(iter(said)).message
-
-
-@pytest.mark.parametrize(
-    ("config", "charset"),
-    [
-        ("root = true\n[*.{c,h}]\ncharset = latin1\n", "latin1"),
-        ("[*]\ncharset=utf-8\n[old/**.c]\nCharset = Latin1 \n", "latin1"),
-        ("[*.c]\ncharset = latin1\n[old/*]\ncharset = utf-8\n", None),
-        ("[*.{a,{b,c}}]\ncharset = utf-16le\n", "utf-16le"),
-        ("[/a.c]\ncharset = latin1\n", "cp1251"),
-        ("charset = latin1\n[*.py]\nindent_size = 4\n", "cp1251"),
-        ("root = true\n[*.py]\ncharset = latin1\n", None),
-        ("[{" + ",".join("ab" * 99) + "}{a,b}{a,b}{a,b}]\ncharset = latin1\n" * 999, "cp1251"),
-        ("[" + "{a}" * 20_000 + "]\ncharset = latin1\n", "cp1251"),
-    ],
-)
-def test_the_nearest_editorconfig_tells_the_charset(
-    tmp_path: Path, config: str, charset: str | None
-) -> None:
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    (tmp_path / ".editorconfig").write_text("root = true\n[*]\ncharset = cp1251\n")
-    (tmp_path / "work/old").mkdir(parents=True)
-    (tmp_path / "work/.editorconfig").write_text(config)
-    (tmp_path / "work/old/a.c").write_bytes(b"")
-    assert encoding_of_editors(tmp_path / "work/old/a.c") == charset
-
-
-def test_a_charset_is_read_without_a_word(tmp_path: Path) -> None:
-    """Git bounds how far up is looked: a folder above may be another user's."""
-    (tmp_path / ".editorconfig").write_text("root = true\n[*]\ncharset = latin1\n")
-    file = tmp_path / "a.c"
-    file.write_bytes(b"// \xb5m, gr\xf6\xdfer")
-    said = Diagnostics()
-    assert encoding_of_editors(file) is None
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    assert read_text(file, workspace=tmp_path, diagnostics=said) == "// \xb5m, gr\xf6\xdfer"
-    assert list(said) == []
 
 
 def _file(folder: Path, attributes: str, data: bytes) -> Path:
