@@ -44,8 +44,10 @@ MIN_CHARS_SPLIT = 16
 """A shorter part is not searched for split points."""
 _MAX_CHARS_TRIED = 1024
 """In so many characters without a split point, a cut tries every end of a unit."""
-_BLANKS = late_pattern(f"[{BLANK_CHARACTERS}]+")
-_LAST_OTHER = late_pattern(f"(?s:.*)[^{BLANK_CHARACTERS}]")
+# A run before a line end does not count: it is one piece with the line end.
+_LONG_BLANKS = late_pattern(
+    rf"(?<![{BLANK_CHARACTERS}])[{BLANK_CHARACTERS}]{{{MIN_BLANKS_APART},}}+(?![\r\n])"
+)
 # bytes.translate turns ASCII's letters and digits into "a", all others but the apostrophe into a
 # blank: then b"a " counts the ends of runs of letters faster than any regular expression. What is
 # not ASCII ends none: it may be a letter, or a mark on the one before.
@@ -132,15 +134,6 @@ class BytePairCounter(Counter):
             total += self.count("".join(between)) + part.body
             between = [part.tail]
         return total + self.count("".join(between))
-
-    def count_with_line_end(self, text: str, tokens: int) -> int:
-        """Return the tokens of `text` and a line feed; only its end is counted again."""
-        start = None
-        if self._additive:
-            start = last_split_point(text, max(0, len(text) - MAX_CHARS_ENCODED), len(text))
-        if start is None:
-            return self.count(f"{text}\n")
-        return tokens - self.count(text[start:]) + self.count(f"{text[start:]}\n")
 
     def at_least(self, text: str, limit: int) -> int:
         """Return the best of three bounds: bytes over the longest token, words, runs of letters."""
@@ -254,10 +247,10 @@ class BytePairCounter(Counter):
         """
         run = None
         if len(text) > MIN_BLANKS_APART and self._additive:
-            run = _find_blanks(text)
+            run = _LONG_BLANKS.search(text)
         if run is None:
             return self._encode(text)
-        start, stop = run
+        start, stop = run.span()
         if stop < len(text):
             stop -= 1  # The last blank goes with the word after it; the others are one piece.
         found: list[int] = []
@@ -359,22 +352,6 @@ def make_encoding(name: str, pattern: str, ranks: Mapping[bytes, int]) -> Encodi
 def _count_runs(text: str) -> int:
     """Return how many runs of letters and digits end in a text before another ASCII character."""
     return text.encode("utf-8", "surrogatepass").translate(_RUN_TABLE).count(b"a ")
-
-
-def _find_blanks(text: str) -> tuple[int, int] | None:
-    """Return start and stop of the first very long run of blanks, None if there is none.
-
-    A run before a line end does not count: it is one piece with the line end.
-    """
-    stop = 0
-    # A run of this length holds one of the probes, so the characters between need no look.
-    for probe in range(MIN_BLANKS_APART - 1, len(text), MIN_BLANKS_APART):
-        if probe >= stop and (run := _BLANKS.match(text, probe)):
-            before = _LAST_OTHER.match(text, stop, probe)
-            start, stop = before.end() if before else stop, run.end()
-            if stop - start >= MIN_BLANKS_APART and text[stop : stop + 1] not in ("\r", "\n"):
-                return start, stop
-    return None
 
 
 def replace_surrogates(text: str) -> str:

@@ -100,10 +100,6 @@ class Counter:
             return least
         return min(self.count(text), limit + 1)
 
-    def count_with_line_end(self, text: str, tokens: int) -> int:
-        """Return the tokens of `text` and a line feed behind it; `tokens` are those of `text`."""
-        return self.count(f"{text}\n")
-
     def cut(self, text: str, n: int, unit: Unit) -> str:
         """Return the longest prefix found of at most `n` tokens that ends where a `unit` ends.
 
@@ -340,17 +336,6 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _measure(text: str) -> tuple[int, int]:
-    """Return the UTF-16 units of `text`, and those that are no letter, digit or white space."""
-    if text.isascii():
-        return len(text), len(text.encode("ascii").translate(None, _ASCII_ORDINARY))
-    return _units(text), _units(_classes()[0].sub("", text))
-
-
-def _estimate_by_characters(units: int, special: int) -> int:
-    return math.ceil(_single(units) / 4) + special // 3
-
-
 def _estimate_by_words(words: int) -> int:
     return math.ceil(_single(_single(words) / 0.75))
 
@@ -416,22 +401,13 @@ class CharacterEstimate(_Formula):
         super().__init__("approximate-characters")
 
     def count(self, text: str) -> int:
-        """Return the estimate by characters."""
+        """Return the estimate: a third of what is no letter, digit or white space counts more."""
         require_text(text)
-        return _estimate_by_characters(*_measure(text))
-
-    def count_parts(self, parts: Sequence[str]) -> int:
-        """Return the estimate of the joined parts: both its terms add up before the rounding."""
-        units = special = 0
-        for part in parts:
-            more_units, more_special = _measure(part)
-            units += more_units
-            special += more_special
-        return _estimate_by_characters(units, special)
-
-    def at_least(self, text: str, limit: int) -> int:
-        """Return a quarter of the characters: UTF-16 units are never fewer."""
-        return min(_estimate_by_characters(len(text), 0), max(limit, 0) + 1)
+        if text.isascii():
+            special = len(text.encode("ascii").translate(None, _ASCII_ORDINARY))
+        else:
+            special = _units(_classes()[0].sub("", text))
+        return math.ceil(_single(_units(text)) / 4) + special // 3
 
 
 class WordEstimate(_Formula):
