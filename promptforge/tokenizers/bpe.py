@@ -253,16 +253,11 @@ class BytePairCounter(Counter):
         start, stop = run.span()
         if stop < len(text):
             stop -= 1  # The last blank goes with the word after it; the others are one piece.
-        found: list[int] = []
-        for piece, encode in ((text[:start], self.encode), (text[start:stop], self._encode_blanks)):
-            tokens = encode(piece)
-            if tokens is None:
-                return None
-            found += tokens
-        if stop == len(text):
-            return found
+        before, blanks = self._encode(text[:start]), self._encode_blanks(text[start:stop])
         rest = self.encode(text[stop:])
-        return None if rest is None else found + rest
+        if before is None or blanks is None or rest is None:
+            return None
+        return before + blanks + rest
 
     def decode(self, tokens: list[int]) -> bytes:
         """Return the bytes of tokens that `encode` gave."""

@@ -22,7 +22,7 @@ import msgspec
 from ..errors import TokenizerError, quote, show_value
 from ..files.access import read_bytes
 from ..text.characters import categories
-from ..text.words import WHITE_SPACE_CHARACTERS, Unit, late_pattern, unit_ends
+from ..text.words import WHITE_SPACE_CHARACTERS, Unit, last_unit_end, late_pattern, unit_ends
 
 Value = TypeVar("Value")
 MAX_CHARS_CACHED = 1 << 24
@@ -219,9 +219,6 @@ def _key(text: str) -> str | bytes:
 
 # --- estimates ------------------------------------------------------------------------------------
 
-_CHARACTERS_BEFORE_CUT = 256
-"""Characters before a cut in which the end of a unit is looked for first."""
-
 
 class FamilyEstimate(NamedTuple):
     """The estimate for a family of LLMs without a public tokenizer here: an upper bound.
@@ -386,12 +383,7 @@ class CharacterCounter(_Formula):
         """Cut at the last end of a unit; see `Counter.cut`."""
         if n >= len(text):
             return text
-        for reach in (_CHARACTERS_BEFORE_CUT, n):  # mostly the end is near
-            places = unit_ends(text, unit, max(n - reach, 0), min(n + reach, len(text)))
-            place = bisect.bisect_right(places, n)
-            if place:
-                return text[: places[place - 1]]
-        return ""
+        return text[: last_unit_end(text, unit, max(n, 0))]
 
 
 class CharacterEstimate(_Formula):
