@@ -45,7 +45,7 @@ LIBRARY_DOORS = {
     "markupsafe": set(),
     "mcp": {"integrations"},
     "pathspec": {"text"},
-    "starlette": {"preview"},
+    "starlette": {"integrations", "preview"},
     "tiktoken": {"tokenizers"},
     "tokenizers": {"tokenizers"},
     "tree_sitter": {"trimming"},
