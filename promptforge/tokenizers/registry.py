@@ -10,7 +10,6 @@ installed and never imported.
 
 import copyreg
 import hashlib
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -68,7 +67,8 @@ _TOKENIZER_OF_LLM = _TABLES["begins_of_llms"] | {
     name.removeprefix("approximate-"): name for name in FAMILY_ESTIMATES if name.count("-") == 1
 }
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
-_counters: dict[str, Counter] = {}
+_FORMULAS = (CharacterCounter(), CharacterEstimate(), WordEstimate())
+_counters: dict[str, Counter] = {each.name: each for each in _FORMULAS}
 
 
 def list_tokenizers() -> list[tuple[str, str]]:
@@ -191,19 +191,10 @@ def _make(name: str) -> Counter:
 
         family = TOKENIZER_PACKAGES[name]
         return _by_name(load_package(name, family, _find_package(family.package)))
-    if name in _FORMULAS:
-        return _FORMULAS[name]()
     plugin = find_plugin("tokenizers", name, TokenizerError)
     if plugin is not None:
         return _plugged(name, plugin)
     raise TokenizerError(f"unknown tokenizer {quote(name)}{_hint(name)}")
-
-
-_FORMULAS: Mapping[str, Callable[[], Counter]] = {
-    "characters": CharacterCounter,
-    "approximate-characters": CharacterEstimate,
-    "approximate-words": WordEstimate,
-}
 
 
 def _hint(name: str) -> str:
