@@ -196,7 +196,7 @@ class _Loader(yaml.SafeLoader):
         super().fetch_flow_collection_start(kind)
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         self.values += 1
         if self.values > MAX_YAML_VALUES:
             raise _refusal(f"more than {MAX_YAML_VALUES} values", self.name, event.start_mark)

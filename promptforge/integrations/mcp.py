@@ -346,7 +346,7 @@ class _GuardRequests:
         self._app = app
         self._held = 0
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -369,7 +369,7 @@ class _GuardRequests:
             answer = PlainTextResponse(refused.detail, refused.status_code, headers)
             await answer(scope, receive, send)
 
-    async def _pass_on(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+    async def _pass_on(self, scope: Any, receive: Any, send: Any) -> None:
         """Read the whole body, then pass it on in one message."""
         held = 0
         latest = anyio.current_time() + MAX_SECONDS_OF_REQUEST
