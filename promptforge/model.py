@@ -25,6 +25,7 @@ ScoreOrder = Literal["given", "higher", "lower"]
 NO_SCORE, BROKEN_SCORE = float("1"), float("0")
 """The score of an item that was given none, or no number: known by identity, for 1 and 0 are
 scores as well; as a distance neither is near."""
+_MARKS = (NO_SCORE, BROKEN_SCORE)
 FAR = 1e9
 """Stands for a distance that is infinite or no number: as 0 it would be the best."""
 CHANGE_KINDS = frozenset({"commit", "diff"})
@@ -104,7 +105,8 @@ class Item(
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return what a copy is made of; pickled, a number would not be known by identity."""
-        return _copied, (msgspec.structs.asdict(self),)
+        marks = [place for place, mark in enumerate(_MARKS) if self.score is mark]
+        return _copied, (msgspec.structs.asdict(self), *marks)
 
     @property
     def is_reserved(self) -> bool:
@@ -127,9 +129,9 @@ class LoadedItems(list[Item]):
     """Paths of files that lie in the folders and were not read; a tree shows them."""
 
 
-def _copied(fields: dict[str, Any]) -> Item:
-    if fields["named"] is None:
-        fields["score"] = NO_SCORE
+def _copied(fields: dict[str, Any], mark: int | None = None) -> Item:
+    if mark is not None:
+        fields["score"] = _MARKS[mark]
     return Item(**fields)
 
 

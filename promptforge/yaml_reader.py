@@ -9,7 +9,6 @@ surrogates, more than a megabyte, nesting past 50.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -59,10 +58,8 @@ def load_shipped_yaml(text: str, where: str) -> tuple[Any, YamlLines]:
     """Do as `load_yaml_with_lines`, for a text of ours, at a tenth of the cost."""
     # The scanner in C dies on deep nesting, which is not in ours, and has other words for mistakes.
     try:
-        loader, builder = yaml.CSafeLoader(text), _Builder(where)
-        while loader.check_event():
-            builder.take(loader.get_event())
-        return builder.root, builder.lines
+        builder = _Builder(where)
+        return builder.value(yaml.compose(text, yaml.CSafeLoader), ()), builder.lines
     except (AttributeError, yaml.YAMLError):  # PyYAML may come without the scanner in C
         return load_yaml_with_lines(text, where)
 
@@ -75,13 +72,12 @@ def load_yaml_with_lines(text: str, where: str) -> tuple[Any, YamlLines]:
         raise ProfileError(
             f"longer than {MAX_YAML_BYTES} bytes; YAML of this size is not read", where=f"{where}:1"
         )
-    builder = _Builder(where)
     loader: Any = None
     try:
         loader = _Loader(text)
         loader.name = where
-        while loader.check_event():
-            builder.take(loader.get_event())
+        builder = _Builder(where)
+        return builder.value(loader.get_single_node(), ()), builder.lines
     except ProfileError:
         raise
     except yaml.MarkedYAMLError as exc:
@@ -100,7 +96,6 @@ def load_yaml_with_lines(text: str, where: str) -> tuple[Any, YamlLines]:
     finally:
         if loader is not None:
             loader.dispose()
-    return builder.root, builder.lines
 
 
 def find_places(text: str) -> dict[YamlPath, tuple[slice, slice]]:
@@ -166,6 +161,8 @@ def _reworded(problem: str) -> str | None:
     if found:
         escape = ascii(f"\\{found[1]}")[1:-1].replace("\\\\", "\\")
         return f"{escape} means nothing in double quotes; write two backslashes"
+    if "another document" in problem:
+        return "a second document; one file holds one"
     if problem.startswith("expected <block end>"):
         return _INDENTED_OTHERWISE
     return None
@@ -180,122 +177,98 @@ def find_invisible(text: str) -> list[tuple[int, str]]:
     ]
 
 
+def _refusal(message: str, where: str, mark: yaml.Mark) -> ProfileError:
+    return ProfileError(message, where=f"{where}:{mark.line + 1}", column=mark.column + 1)
+
+
 class _Loader(yaml.SafeLoader):
     """The scanner in Python: the one in C dies on deep nesting.
 
     It refuses deep brackets early, because looking ahead for their ends takes quadratic time.
     """
 
+    values = depth = 0
+    """`values` read so far; `depth` of open lists and maps."""
+
     def fetch_flow_collection_start(self, kind: Any) -> None:
-        mark = self.get_mark()
         if self.flow_level > MAX_YAML_DEPTH:
-            raise ProfileError(
-                _TOO_DEEP, where=f"{self.name}:{mark.line + 1}", column=mark.column + 1
-            )
+            raise _refusal(_TOO_DEEP, self.name, self.get_mark())
         super().fetch_flow_collection_start(kind)
 
-
-@dataclass(slots=True)
-class _Container:
-    """A map or list under construction, with the key that waits for its value."""
-
-    value: Any
-    path: YamlPath
-    key: str | None = None
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        self.values += 1
+        if self.values > MAX_YAML_VALUES:
+            raise _refusal(f"more than {MAX_YAML_VALUES} values", self.name, event.start_mark)
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            said = "anchors and aliases (& and *) are not read; write the value out"
+            raise _refusal(said, self.name, event.start_mark)
+        if event.tag is not None:
+            said = "tags (!) are not read; write plain text, numbers, lists and maps"
+            raise _refusal(said, self.name, event.start_mark)
+        if self.depth >= MAX_YAML_DEPTH and not isinstance(event, yaml.ScalarEvent):
+            raise _refusal(_TOO_DEEP, self.name, event.start_mark)
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 class _Builder:
-    """Builds the value and its lines from the parser's events.
-
-    The open containers are on a list of our own: recursion would let a deep text exhaust the
-    interpreter's stack.
-    """
+    """Builds the value and its lines from the nodes of a document."""
 
     def __init__(self, where: str) -> None:
-        self.root: Any = None
         self.lines: YamlLines = {(): 1}
         self._where = where
-        self._open: list[_Container] = []
-        self._documents = 0
-        self._nodes = 0
-        self._column = 1
 
-    def take(self, event: Any) -> None:
-        line = event.start_mark.line + 1
-        self._column = event.start_mark.column + 1
-        if isinstance(event, yaml.DocumentStartEvent):
-            self._documents += 1
-            if self._documents > 1:
-                raise self._refusal("a second document; one file holds one", line)
-        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            self._open.pop()
-        elif isinstance(event, yaml.NodeEvent):
-            self._node(event, line)
+    def value(self, node: Any, path: YamlPath) -> Any:
+        if node is None:  # an empty text
+            return None
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if isinstance(node, yaml.SequenceNode):
+            members = []
+            for number, each in enumerate(node.value):
+                self.lines[*path, number] = each.start_mark.line + 1
+                members.append(self.value(each, (*path, number)))
+            return members
+        made: dict[str, Any] = {}
+        for key_node, value in node.value:
+            key = self._key(key_node, made, path)
+            self.lines[*path, key] = key_node.start_mark.line + 1
+            made[key] = self.value(value, (*path, key))
+        return made
 
-    def _refusal(self, message: str, line: int) -> ProfileError:
-        return ProfileError(message, where=f"{self._where}:{line}", column=self._column)
-
-    def _node(self, event: Any, line: int) -> None:
-        self._nodes += 1
-        if self._nodes > MAX_YAML_VALUES:
-            raise self._refusal(f"more than {MAX_YAML_VALUES} values", line)
-        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-            said = "anchors and aliases (& and *) are not read; write the value out"
-            raise self._refusal(said, line)
-        if event.tag is not None:
-            said = "tags (!) are not read; write plain text, numbers, lists and maps"
-            raise self._refusal(said, line)
-        container = self._open[-1] if self._open else None
-        if container is not None and isinstance(container.value, dict) and container.key is None:
-            # In a map, keys and values come in turns; a key that waits tells that a value is next.
-            container.key = self._key(event, container, line)
-            self.lines[(*container.path, container.key)] = line
-        elif isinstance(event, yaml.ScalarEvent):
-            self._put(container, self._scalar(event, line), line)
-        else:
-            if len(self._open) >= MAX_YAML_DEPTH:
-                raise self._refusal(_TOO_DEEP, line)
-            value: Any = [] if isinstance(event, yaml.SequenceStartEvent) else {}
-            self._open.append(_Container(value, self._put(container, value, line)))
-
-    def _key(self, event: Any, container: _Container, line: int) -> str:
-        if not isinstance(event, yaml.ScalarEvent):
-            raise self._refusal("a key must be one word or text, not a list or a map", line)
-        key = self._text(event.value, line)
-        if key == "<<" and not event.style:
-            raise self._refusal("merge keys (<<) are not read; write the values out", line)
-        if key in container.value:
-            first = self.lines[(*container.path, key)]
+    def _key(self, node: Any, made: dict[str, Any], path: YamlPath) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise _refusal(
+                "a key must be one word or text, not a list or a map", self._where, node.start_mark
+            )
+        key = self._text(node)
+        if key == "<<" and not node.style:
+            raise _refusal(
+                "merge keys (<<) are not read; write the values out", self._where, node.start_mark
+            )
+        if key in made:
+            first = self.lines[*path, key]
             said = f"the key {quote(key)} is there twice, first in line {first}; take one out"
-            raise self._refusal(said, line)
+            raise _refusal(said, self._where, node.start_mark)
         return key
 
-    def _put(self, container: _Container | None, value: Any, line: int) -> YamlPath:
-        """Put a value into the open container; return its path."""
-        if container is None:
-            self.root = value
-            return ()
-        if isinstance(container.value, list):
-            container.value.append(value)
-            path: YamlPath = (*container.path, len(container.value) - 1)
-            self.lines[path] = line
-            return path
-        key = container.key or ""
-        container.value[key], container.key = value, None
-        return (*container.path, key)
-
-    def _text(self, value: str, line: int) -> str:
+    def _text(self, node: Any) -> str:
+        value: str = node.value
         if value.isascii():
             return value
         try:  # "\ud83d\ude00", as JSON writes an emoji, is one character
             return value.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
-            raise self._refusal("half of a surrogate pair is not a character", line) from None
+            said = "half of a surrogate pair is not a character"
+            raise _refusal(said, self._where, node.start_mark) from None
 
-    def _scalar(self, event: Any, line: int) -> Any:
-        text: str = event.value
-        if event.style or not event.implicit[0]:
-            return self._text(text, line)
+    def _scalar(self, node: Any) -> Any:
+        text: str = node.value
+        if node.style:
+            return self._text(node)
         # Without quotes alone: `"true"` and `"12"` are texts, whatever they spell.
         if text in _WORDS:
             return _WORDS[text]
@@ -306,4 +279,4 @@ class _Builder:
                 return int(text, 0)
             if _FLOAT.fullmatch(text):
                 return float(text)
-        return self._text(text, line)
+        return self._text(node)

@@ -81,10 +81,9 @@ def prompt_command(
     else:
         text, most = format_prompt(prompt), prompt.window
         counter = get_tokenizer(prompt.manifest["tokenizer"]["name"])
-        tokens = counter.count(text)
         if most is not None:
-            most -= max(0, prompt.tokens - tokens)  # what the LLM adds to the text
-        write_output(ended_within(text, tokens, most, counter), output)
+            most -= max(0, prompt.tokens - counter.count(text))  # what the LLM adds to the text
+        write_output(ended_within(text, most, counter), output)
     return exit_code(prompt)
 
 

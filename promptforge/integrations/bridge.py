@@ -267,25 +267,28 @@ class Bridge:
                 return found
             changes["max_tokens"] = max(0, most - over)
 
-    def fit_window(self, documents: object, query: str | None, cost: Callable[[str], int]) -> str:
-        """Return a text of `documents` with which the finished prompt keeps the window.
+    def fit_window(
+        self, documents: object, query: str | None, cost: Callable[[str], int]
+    ) -> FittedDocuments:
+        """Fit `documents` into a text with which the finished prompt keeps the window.
 
         `cost` returns the tokens of the prompt around a text. Without a known window, the text
         keeps `max_tokens` alone. Raises `BudgetError` if the prompt without a text does not fit.
         """
         window, most = self.window, self.setting("max_tokens")
         if window is None:
-            return self.fit(documents, query).result.text
+            return self.fit(documents, query)
         room = window - cost("")
         if room < 0:
             raise too_small(window - room, window, "the prompt without a context")
         while True:
             limit = room if most is None else min(most, room)
-            text = self.fit(documents, query, max_tokens=limit).result.text
+            fitted = self.fit(documents, query, max_tokens=limit)
+            text = fitted.result.text
             # Tokens of joined texts are no sums, so the finished prompt is counted.
             over = cost(text) - window
             if over <= 0 or not text:
-                return text
+                return fitted
             room = max(0, min(room, self.count(text)) - over)
 
     # Frameworks copy their components; a renderer has locks, and needs no copy.

@@ -166,8 +166,8 @@ class ContextPrompt(BaseChatPromptTemplate):
             messages = self.prompt.format_messages(**filled)
             return overhead + conversation.count_messages(self._bridge, messages)
 
-        text = self._bridge.fit_window(values[self.context_key], query, cost)
-        return {**values, self.context_key: text}
+        fitted = self._bridge.fit_window(values[self.context_key], query, cost)
+        return {**values, self.context_key: fitted.result.text}
 
     def pretty_repr(self, html: bool = False) -> str:
         """Return the prompt with its variables unfilled."""

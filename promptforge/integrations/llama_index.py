@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -132,11 +132,16 @@ def _render(
     return bridge.enclose(text, query or "") if marks_end else text
 
 
+class _Nodes(list[NodeWithScore]):
+    """A list of its own, so that the nodes that are not shown can be taken out of it."""
+
+
 class ContextSynthesizer(BaseSynthesizer):
     """A response synthesizer that renders the nodes themselves, in any layout, in one call.
 
-    `template` has the variables `context_str` and `query_str`. Takes every option by its name, and
-    the arguments of `Bridge`. With a `context_window`, `system`, `history`, context and question
+    `template` has the variables `context_str` and `query_str`. `source_nodes` of a response are
+    those that it shows. Takes every option by its name, and the arguments of `Bridge`. With a
+    `context_window`, `system`, `history`, context and question
     cost at most this less `reserve`; the history is fitted as by `ConversationWindow`.
 
         engine = index.as_query_engine(response_synthesizer=ContextSynthesizer(max_tokens=2000))
@@ -171,7 +176,9 @@ class ContextSynthesizer(BaseSynthesizer):
         self, query: Any, nodes: Any, additional_source_nodes: Any = None, **given: Any
     ) -> Any:
         """Answer the query from the nodes."""
-        # LlamaIndex hands on texts; the nodes travel beside them.
+        # LlamaIndex hands on texts; the nodes travel beside them. It lists as sources what is left.
+        if not isinstance(nodes, _Nodes):
+            nodes = _Nodes(nodes)
         given["rendered_nodes"] = nodes
         return super().synthesize(query, nodes, additional_source_nodes, **given)
 
@@ -179,6 +186,8 @@ class ContextSynthesizer(BaseSynthesizer):
         self, query: Any, nodes: Any, additional_source_nodes: Any = None, **given: Any
     ) -> Any:
         """Answer the query from the nodes; the rendering runs in a thread."""
+        if not isinstance(nodes, _Nodes):
+            nodes = _Nodes(nodes)
         given["rendered_nodes"] = nodes
         return await super().asynthesize(query, nodes, additional_source_nodes, **given)
 
@@ -208,7 +217,7 @@ class ContextSynthesizer(BaseSynthesizer):
         bridge, window = self._bridge, self._bridge.window
         given = Conversation(self._history)
         if window is None:
-            context = bridge.fit_window(documents, query, lambda text: 0)
+            context = self._context(documents, query, lambda text: 0)
             return [*self._system, *self._history, self._question(context, query)]
         history = HistoryFitter(given.messages, bridge.composer())
         fixed: int = bridge.setting("prompt_tokens") + count_messages(bridge, self._system)
@@ -224,11 +233,17 @@ class ContextSynthesizer(BaseSynthesizer):
         room = window - fixed - bare
         least = fit(0).tokens
         kept = fit(least + int(max(0, room - least) * bridge.setting("history_share"))).tokens
-        asked = self._question(bridge.fit_window(documents, query, cost), query)
+        asked = self._question(self._context(documents, query, cost), query)
         fitted = fit(window - fixed - count_messages(bridge, [asked]))
         made = given.restore(fitted.messages)
         say(fitted, len(self._history) - len(made))
         return [*self._system, *made, asked]
+
+    def _context(self, documents: Any, query: str, cost: Callable[[str], int]) -> str:
+        fitted = self._bridge.fit_window(documents, query, cost)
+        if isinstance(documents, _Nodes):
+            documents[:] = [documents[place] for place in sorted(one.place for one in fitted.kept)]
+        return fitted.result.text
 
     def _question(self, context: str, query: str) -> ChatMessage:
         if self._marks_end:
@@ -270,6 +285,12 @@ class WindowChatEngine(ContextChatEngine):
             node_postprocessors=node_postprocessors,
         )
         self._words, self._options = template, options
+
+    def _get_nodes(self, message: str) -> list[NodeWithScore]:
+        return _Nodes(super()._get_nodes(message))
+
+    async def _aget_nodes(self, message: str) -> list[NodeWithScore]:
+        return _Nodes(await super()._aget_nodes(message))
 
     def _get_response_synthesizer(
         self, chat_history: list[ChatMessage], streaming: bool = False

@@ -54,6 +54,8 @@ try:
         ToolAnnotations,
     )
     from pydantic import BeforeValidator, Field, ValidationError
+    from starlette.exceptions import HTTPException
+    from starlette.responses import PlainTextResponse
 except ImportError as error:
     raise missing_extra("mcp", error) from error
 
@@ -241,7 +243,6 @@ async def _pass_messages(read: Any, send: Any, answers: _Answers) -> None:
 
 
 _NO_MESSAGE = "this is no message of JSON-RPC 2.0; an id is a text or a whole number"
-_ODD_ID = re.compile(rb'"id"\s*:\s*(?!["\s])(?!-?[0-9]+\s*[,}])')
 
 
 @contextlib.contextmanager
@@ -260,9 +261,8 @@ def first_error() -> Iterator[None]:
 
 
 async def _read_lines() -> AsyncIterator[str]:
-    """Yield the lines of standard input, and `{}`, which is no message, for one of a wrong id."""
     async for line, _ in split_lines(start_reading()):
-        yield "{}" if _has_wrong_id(line) else line.decode("utf-8", "replace")
+        yield line.decode("utf-8", "replace")
 
 
 def start_reading() -> Callable[[], Awaitable[bytes]]:
@@ -317,22 +317,6 @@ async def split_lines(
         yield bytes(held), is_whole
 
 
-def _has_wrong_id(message: bytes) -> bool:
-    """Tell whether a request has an id such as `1.5`, `1e400` or `null`.
-
-    The library takes it for a notification, which nobody answers.
-    """
-    if not _ODD_ID.search(message):  # most messages need not be read twice
-        return False
-    try:
-        read = json.loads(message)
-    except (ValueError, RecursionError):  # the library says so
-        return False
-    if not isinstance(read, dict) or "method" not in read or "id" not in read:
-        return False
-    return isinstance(read["id"], bool) or not isinstance(read["id"], int | str)
-
-
 def _refusal(errors: list[Any]) -> JSONRPCError | None:
     code, said = INVALID_REQUEST, _NO_MESSAGE
     found = [each["input"] for each in errors]
@@ -350,14 +334,6 @@ def _refusal(errors: list[Any]) -> JSONRPCError | None:
     return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
 
 
-class _RefusedError(Exception):
-    """A refused request over HTTP: its status and a sentence."""
-
-    def __init__(self, status: int, said: bytes, type: bytes = b"text/plain") -> None:
-        super().__init__(said.decode())
-        self.status, self.said, self.type = status, said, type
-
-
 class _GuardRequests:
     """Middleware that refuses the pages of other sites, streams without end, and too much at once.
 
@@ -370,7 +346,7 @@ class _GuardRequests:
         self._app = app
         self._held = 0
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -381,20 +357,19 @@ class _GuardRequests:
             # The library looks at the start of the first: 127.0.0.1:8000@evil.example has a good
             # one.
             if not (len(hosts) == 1 and _HOST(hosts[0])):
-                raise _RefusedError(400, b"one Host header: name or address, and a port or none")
+                raise HTTPException(400, "one Host header: name or address, and a port or none")
             if not all(map(_LOCAL_PAGE, origins)):
-                raise _RefusedError(403, b"not from the page of another site")
+                raise HTTPException(403, "not from the page of another site")
             if scope["method"] == "GET":  # a stream that stays open, and would carry nothing
-                raise _RefusedError(405, b"POST each message; this server sends none by itself")
+                said = "POST each message; this server sends none by itself"
+                raise HTTPException(405, said, {"allow": "POST"})
             await self._pass_on(scope, receive, send)
-        except _RefusedError as refused:
-            headers = [(b"content-type", refused.type), (b"connection", b"close")]
-            headers += [(b"allow", b"POST")] * (refused.status == 405)
-            head = {"type": "http.response.start", "status": refused.status, "headers": headers}
-            await send(head)
-            await send({"type": "http.response.body", "body": refused.said})
+        except HTTPException as refused:
+            headers = {"connection": "close", **(refused.headers or {})}
+            answer = PlainTextResponse(refused.detail, refused.status_code, headers)
+            await answer(scope, receive, send)
 
-    async def _pass_on(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+    async def _pass_on(self, scope: Any, receive: Any, send: Any) -> None:
         """Read the whole body, then pass it on in one message."""
         held = 0
         latest = anyio.current_time() + MAX_SECONDS_OF_REQUEST
@@ -405,21 +380,16 @@ class _GuardRequests:
                 with anyio.move_on_after(latest - anyio.current_time()) as time_left:
                     message = await receive()
                 if time_left.cancelled_caught:
-                    raise _RefusedError(408, b"too slow")
+                    raise HTTPException(408, "too slow")
                 parts.append(message.get("body", b""))
                 held, self._held = held + len(parts[-1]), self._held + len(parts[-1])
                 if held > MAX_REQUEST_CHARS:
-                    raise _RefusedError(413, b"more than %d bytes" % MAX_REQUEST_CHARS)
+                    raise HTTPException(413, f"more than {MAX_REQUEST_CHARS} bytes")
                 if self._held > MAX_BYTES_HELD:
-                    raise _RefusedError(503, b"too many large requests at once; try again later")
+                    raise HTTPException(503, "too many large requests at once; try again later")
                 more = message.get("more_body", False)
             body = b"".join(parts)
             parts.clear()
-            if _has_wrong_id(body):
-                error = ErrorData(code=INVALID_REQUEST, message=_NO_MESSAGE)
-                said = JSONRPCError(jsonrpc="2.0", id=None, error=error)
-                text = said.model_dump_json(exclude_unset=True).encode()
-                raise _RefusedError(400, text, b"application/json")
             whole = [{**message, "body": body}]
 
             async def take() -> Any:

@@ -22,7 +22,7 @@ from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
 from ..plugins import plugin_names
 from ..templating.loader import suggest_format
-from ..tokenizers.registry import strip_factor, suggest_spelling
+from ..tokenizers.registry import strip_factor
 from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
 from ..yaml_reader import YamlPath, find_invisible, find_places, load_yaml
 from .findings import Edit, Finding, LintedText, about_file
@@ -354,9 +354,6 @@ def _absent_names(
 
 def _absent_tokenizer(name: str) -> str | None:
     base = strip_factor(name)
-    meant = suggest_spelling(name)
-    if meant is not None:
-        return f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?"
     known = [each for each, _ in (*list_tokenizers(), *plugin_names("tokenizers"))]
     if base in known:
         return None

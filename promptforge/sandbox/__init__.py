@@ -1,4 +1,4 @@
-"""Compile and render templates of strangers in a process of their own, ended at its limits.
+"""Render templates of strangers in a process of their own, ended at its limits.
 
 The engine bounds templates inside a process too; the sandbox holds if that fails, and bounds
 memory, which no check inside a process can. Plain data goes in and comes back as JSON. Windows and
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -128,13 +128,11 @@ class Sandbox:
         profile: str | Path | None = None,
         profiles: Folders = None,
         allow_outside: bool = False,
-        also: Iterable[str] = (),
         **options: Any,
     ) -> dict[str, Any]:
         """Return the same as `Renderer(...).render(items, **options).to_dict()`.
 
-        `items` are records of plain data, `templates` folders or texts by name. `also` may name
-        `map` and `explanation`, added under these keys.
+        `items` are records of plain data, `templates` folders or texts by name.
 
         Raises the errors of `Renderer.render`, and `TemplateError` if the templates were stopped.
         """
@@ -145,18 +143,8 @@ class Sandbox:
             "profile": str(profile) if profile is not None else None,
             "profiles": [os.path.abspath(folder) for folder in folder_paths(profiles)],
             "allow_outside": allow_outside,
-            "with": list(also),
         }
         return _checked(self.call("promptforge.sandbox.worker:render", request), dict[str, Any])
-
-    def check(self, templates: TemplateSources) -> list[dict[str, Any]]:
-        """Compile all `.j2` files and read every `layout.yaml`, without rendering.
-
-        Returns the errors found: `{"name", "where", "message"}` each.
-        """
-        request = {"templates": [_plain(each) for each in template_sources(templates)]}
-        answer = self.call("promptforge.sandbox.worker:check", request)
-        return _checked(answer, list[dict[str, Any]])
 
     def call(self, task: str, argument: object) -> Any:
         """Run the function `task` (`module:function`) in the worker; return its plain data.

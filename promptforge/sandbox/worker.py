@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from ..engine import ContextRenderer, Templates, get_tokenizer
+from ..engine import ContextRenderer, get_tokenizer
 from ..errors import PromptForgeError
 from ..files import template_sources
 from ..files.access import discard_output
@@ -33,61 +33,19 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def render(request: Mapping[str, Any], begin: Callable[[], None]) -> dict[str, Any]:
-    """Return `Result.to_dict()`, with `map` and `explanation` if the request asks for them.
+    """Return `Result.to_dict()`.
 
-    `request` holds `items` (records), `options`, `profile`, `profiles`, `templates`, and `with`.
+    `request` holds `items` (records), `options`, `profile`, `profiles`, `templates` and
+    `allow_outside`.
     """
     options = dict(request["options"])
-    renderer = _renderer(request)
+    made_of = {name: request[name] for name in ("profile", "profiles", "allow_outside")}
+    renderer = ContextRenderer(templates=template_sources(request["templates"]), **made_of)
     chosen = options.get("tokenizer") or renderer.profile.options.get("tokenizer")
     # Loading a vocabulary takes seconds, and they are not the templates' fault.
     get_tokenizer(chosen or "o200k_base").count("a text")
     begin()
-    result = renderer.render(request["items"], **options)
-    answer = result.to_dict()
-    if "map" in request["with"]:
-        answer["map"] = msgspec.to_builtins(result.map)
-    if "explanation" in request["with"]:
-        answer["explanation"] = msgspec.to_builtins(result.explain())
-    return answer
-
-
-_latest: dict[str, ContextRenderer] = {}
-
-
-_MADE_OF = ("profile", "profiles", "templates", "allow_outside")
-
-
-def _renderer(request: Mapping[str, Any]) -> ContextRenderer:
-    """Return the renderer of a request: the last one again if it was made of the same texts."""
-    made_of = {name: request[name] for name in _MADE_OF}
-    key = json.dumps(made_of)
-    renderer = _latest.get(key)
-    if renderer is None:
-        sources = template_sources(request["templates"])
-        renderer = ContextRenderer(**{**made_of, "templates": sources})
-        _latest.clear()
-        # Files may change between two requests, texts cannot.
-        if not request["profiles"] and all(isinstance(each, dict) for each in request["templates"]):
-            _latest[key] = renderer
-    return renderer
-
-
-def check(request: Mapping[str, Any], begin: Callable[[], None]) -> list[dict[str, Any]]:
-    """Compile the user's templates and read each `layout.yaml`; return the errors.
-
-    An error is `{"name", "where", "message"}`. Nothing is rendered.
-    """
-    templates = Templates(template_sources(request["templates"]))
-    begin()
-    found = []
-    for name in sorted({name for files in templates.own for name in files}):
-        try:
-            templates.check_file(name)
-        except PromptForgeError as error:
-            where = getattr(error, "where", None)
-            found.append({"name": name, "where": where, "message": str(error)})
-    return found
+    return renderer.render(request["items"], **options).to_dict()
 
 
 def serve(seconds: float, memory: int) -> None:

@@ -22,7 +22,7 @@ import msgspec
 from ..errors import TokenizerError, quote, show_value
 from ..files.access import read_bytes
 from ..text.characters import categories
-from ..text.words import WHITE_SPACE_CHARACTERS, Unit, late_pattern, unit_ends
+from ..text.words import WHITE_SPACE_CHARACTERS, Unit, last_unit_end, late_pattern, unit_ends
 
 Value = TypeVar("Value")
 MAX_CHARS_CACHED = 1 << 24
@@ -88,10 +88,6 @@ class Counter:
         """Return a lower bound as `at_least` does, which holds with more blanks between words."""
         return 0
 
-    def most_chars(self, tokens: int) -> float:
-        """Return the greatest number of characters that so many tokens can hold."""
-        return math.inf
-
     def count_upto(self, text: str, limit: int) -> int:
         """Return `count(text)`, or `limit + 1` if it is above `limit`, by as little as needed."""
         limit = max(limit, 0)
@@ -99,10 +95,6 @@ class Counter:
         if least > limit:
             return least
         return min(self.count(text), limit + 1)
-
-    def count_with_line_end(self, text: str, tokens: int) -> int:
-        """Return the tokens of `text` and a line feed behind it; `tokens` are those of `text`."""
-        return self.count(f"{text}\n")
 
     def cut(self, text: str, n: int, unit: Unit) -> str:
         """Return the longest prefix found of at most `n` tokens that ends where a `unit` ends.
@@ -223,9 +215,6 @@ def _key(text: str) -> str | bytes:
 
 # --- estimates ------------------------------------------------------------------------------------
 
-_CHARACTERS_BEFORE_CUT = 256
-"""Characters before a cut in which the end of a unit is looked for first."""
-
 
 class FamilyEstimate(NamedTuple):
     """The estimate for a family of LLMs without a public tokenizer here: an upper bound.
@@ -340,17 +329,6 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _measure(text: str) -> tuple[int, int]:
-    """Return the UTF-16 units of `text`, and those that are no letter, digit or white space."""
-    if text.isascii():
-        return len(text), len(text.encode("ascii").translate(None, _ASCII_ORDINARY))
-    return _units(text), _units(_classes()[0].sub("", text))
-
-
-def _estimate_by_characters(units: int, special: int) -> int:
-    return math.ceil(_single(units) / 4) + special // 3
-
-
 def _estimate_by_words(words: int) -> int:
     return math.ceil(_single(_single(words) / 0.75))
 
@@ -401,12 +379,7 @@ class CharacterCounter(_Formula):
         """Cut at the last end of a unit; see `Counter.cut`."""
         if n >= len(text):
             return text
-        for reach in (_CHARACTERS_BEFORE_CUT, n):  # mostly the end is near
-            places = unit_ends(text, unit, max(n - reach, 0), min(n + reach, len(text)))
-            place = bisect.bisect_right(places, n)
-            if place:
-                return text[: places[place - 1]]
-        return ""
+        return text[: last_unit_end(text, unit, max(n, 0))]
 
 
 class CharacterEstimate(_Formula):
@@ -416,22 +389,13 @@ class CharacterEstimate(_Formula):
         super().__init__("approximate-characters")
 
     def count(self, text: str) -> int:
-        """Return the estimate by characters."""
+        """Return the estimate: a third of what is no letter, digit or white space counts more."""
         require_text(text)
-        return _estimate_by_characters(*_measure(text))
-
-    def count_parts(self, parts: Sequence[str]) -> int:
-        """Return the estimate of the joined parts: both its terms add up before the rounding."""
-        units = special = 0
-        for part in parts:
-            more_units, more_special = _measure(part)
-            units += more_units
-            special += more_special
-        return _estimate_by_characters(units, special)
-
-    def at_least(self, text: str, limit: int) -> int:
-        """Return a quarter of the characters: UTF-16 units are never fewer."""
-        return min(_estimate_by_characters(len(text), 0), max(limit, 0) + 1)
+        if text.isascii():
+            special = len(text.encode("ascii").translate(None, _ASCII_ORDINARY))
+        else:
+            special = _units(_classes()[0].sub("", text))
+        return math.ceil(_single(_units(text)) / 4) + special // 3
 
 
 class WordEstimate(_Formula):
@@ -483,10 +447,6 @@ class ScaledCounter(Counter):
         """Return the scaled bound."""
         limit = max(limit, 0)
         return min(self._scale(self._counter.at_least(text, self._unscale(limit))), limit + 1)
-
-    def most_chars(self, tokens: int) -> float:
-        """Return the bound of the other counter for as many of its tokens."""
-        return self._counter.most_chars(self._unscale(max(tokens, 0)))
 
     def count_upto(self, text: str, limit: int) -> int:
         """Return the scaled count, or `limit + 1`."""

@@ -10,8 +10,6 @@ installed and never imported.
 
 import copyreg
 import hashlib
-import re
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -69,7 +67,8 @@ _TOKENIZER_OF_LLM = _TABLES["begins_of_llms"] | {
     name.removeprefix("approximate-"): name for name in FAMILY_ESTIMATES if name.count("-") == 1
 }
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
-_counters: dict[str, Counter] = {}
+_FORMULAS = (CharacterCounter(), CharacterEstimate(), WordEstimate())
+_counters: dict[str, Counter] = {each.name: each for each in _FORMULAS}
 
 
 def list_tokenizers() -> list[tuple[str, str]]:
@@ -91,17 +90,6 @@ def describe_tokenizer(name: str) -> dict[str, object]:
         family = TOKENIZER_PACKAGES[name]
         facts |= {"extra": family.extra, "installed": is_installed(family)}
     return facts
-
-
-def suggest_spelling(name: str) -> str | None:
-    """Return the right spelling of a name and a factor, as for `o200k_base x 1.2`, else None."""
-    found = re.fullmatch(r"([\w.-]{1,80}?) {0,3}[x\u00d7*] {0,3}([\d.]{1,9})", name)
-    if found is None:
-        return None
-    meant = f"{found[1]}*{found[2]}"
-    if meant == name or strip_factor(meant) not in _DESCRIPTIONS:
-        return None
-    return meant
 
 
 def strip_factor(name: str) -> str:
@@ -203,25 +191,13 @@ def _make(name: str) -> Counter:
 
         family = TOKENIZER_PACKAGES[name]
         return _by_name(load_package(name, family, _find_package(family.package)))
-    if name in _FORMULAS:
-        return _FORMULAS[name]()
     plugin = find_plugin("tokenizers", name, TokenizerError)
     if plugin is not None:
         return _plugged(name, plugin)
     raise TokenizerError(f"unknown tokenizer {quote(name)}{_hint(name)}")
 
 
-_FORMULAS: Mapping[str, Callable[[], Counter]] = {
-    "characters": CharacterCounter,
-    "approximate-characters": CharacterEstimate,
-    "approximate-words": WordEstimate,
-}
-
-
 def _hint(name: str) -> str:
-    meant = suggest_spelling(name)
-    if meant is not None:
-        return f"; did you mean {quote(meant)}?"
     base, star, factor = name.rpartition("*")
     if star and (base in _DESCRIPTIONS or base.startswith(TOKENIZER_FILE)):
         return (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import io
 import json
 import os
 import struct
@@ -279,43 +280,25 @@ SPACE_MARK = "\u2581"
 """The character that stands for a space in SentencePiece's tokens."""
 
 
-class _GgufReader:
-    """The values of a GGUF file, one after the other."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content, self._at = content, 0
-
-    def take(self, format: str) -> tuple[Any, ...]:
-        found = struct.unpack_from("<" + format, self._content, self._at)
-        self._at += struct.calcsize("<" + format)
-        return found
-
-    def text(self) -> str:
-        (size,) = self.take("Q")
-        self._at += size
-        return self._content[self._at - size : self._at].decode("utf-8", "replace")
-
-    def value(self, kind: int) -> Any:
-        if kind == _TEXT:
-            return self.text()
-        if kind != _LIST:
-            return self.take(_FORMATS[kind])[0]
-        kind, count = self.take("IQ")
-        if kind == _TEXT:
-            return [self.text() for _ in range(count)]
-        return self.take(f"{count}{_FORMATS[kind]}")
-
-
 def read_gguf(content: bytes) -> dict[str, Any]:
-    """Return the keys and values at the head of a GGUF file.
+    """Return the keys and values at the head of a GGUF file."""
+    stream = io.BytesIO(content)
 
-    Raises `ValueError` where it is none, and `struct.error` where it ends too soon.
-    """
-    reader = _GgufReader(content)
-    magic, _, _, count = reader.take("4sIQQ")
-    if magic != b"GGUF":
-        raise ValueError("no GGUF file")
-    return {reader.text(): reader.value(*reader.take("I")) for _ in range(count)}
+    def take(format: str) -> tuple[Any, ...]:
+        return struct.unpack("<" + format, stream.read(struct.calcsize("<" + format)))
+
+    def value(kind: int) -> Any:
+        if kind == _TEXT:
+            return stream.read(*take("Q")).decode("utf-8", "replace")
+        if kind != _LIST:
+            return take(_FORMATS[kind])[0]
+        kind, count = take("IQ")
+        if kind == _TEXT:
+            return [value(_TEXT) for _ in range(count)]
+        return take(f"{count}{_FORMATS[kind]}")
+
+    *_, count = take("4sIQQ")
+    return {value(_TEXT): value(*take("I")) for _ in range(count)}
 
 
 def gguf_tokenizer(content: bytes) -> Any:

@@ -8,6 +8,7 @@ have 4 bytes, little endian; before all stands the CRC-32 of the rest.
 
 import base64
 import binascii
+import functools
 import hashlib
 import itertools
 import re
@@ -18,7 +19,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..files import VOCABULARIES_FOLDER
 from ..files.access import read_bytes
@@ -249,42 +250,17 @@ MAX_RANKS_SEARCHED = 1 << 14
 """Tokens that are searched for in all: at 4 µs each, less than tiktoken's table takes."""
 _MAX_BYTES_MERGED = 64
 """A longer piece that is no token is left to tiktoken: merging takes quadratic time."""
-# In place of a character outside of ASCII stands another of its class: `re` knows no \p{Lu}. The
-# letters named here are in no contraction, and the last two classes stand for themselves.
-_STAND_INS = {
-    **dict.fromkeys(("Lu", "Lt"), "A"),
-    "Ll": "a",
-    **dict.fromkeys(("Nd", "Nl", "No"), "0"),
-    **dict.fromkeys(("Zs", "Zl", "Zp"), "\t"),
-    **dict.fromkeys(("Lm", "Lo"), "ª"),
-    **dict.fromkeys(("Mn", "Mc", "Me"), "\u0301"),
-}
-_CLASSES = {
-    **{"Lu": "A-Z", "Lt": "", "Ll": "a-z", "Lm": "", "Lo": "ª"},
-    **{"L": "A-Za-zª", "M": "\u0301", "N": "0-9"},
-}
-_OTHER = "!"
 
 
-class _StandIns(dict[int, str]):
-    """Code point → its stand-in; the empty text where its class is uncertain."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        category = unicodedata.category(char)
-        found = char
-        if not char.isascii():
-            found = _STAND_INS.get(category, _OTHER)
-            # tiktoken's own version of Unicode lies after 3.2: it has the letters of that.
-            is_old = found == _STAND_INS.get(unicodedata.ucd_3_2_0.category(char))
-            # A pattern takes the long s for an s, and U+0085 for a blank.
-            if category in ("Cn", "Co", "Cs") or char in "\x85ſ" or not (is_old or found == _OTHER):
-                found = ""
-        self[code] = found
-        return found
-
-
-_PLAIN = _StandIns()
+@functools.cache
+def _is_certain(char: str) -> bool:
+    """Return whether a character is of one class here and in tiktoken's own version of Unicode."""
+    category = unicodedata.category(char)
+    # A pattern takes the long s for an s.
+    if category in ("Cn", "Co", "Cs") or char in "\x85ſ":
+        return False
+    # That version lies after 3.2: it has the letters of that.
+    return category[0] not in "LMNZ" or category == unicodedata.ucd_3_2_0.category(char)
 
 
 class LookupEncoder:
@@ -294,7 +270,7 @@ class LookupEncoder:
         self._pattern = pattern
         self._load = load
         self._table: RankTable | None = None
-        self._pieces: re.Pattern[str] | None = None
+        self._pieces: Any = None
         self._known: dict[str, tuple[int, ...]] = {}
         self._ranks: dict[bytes, int | None] = {}
         self._tokens: dict[int, bytes] = {}
@@ -305,17 +281,15 @@ class LookupEncoder:
         self._chars_left -= len(text)
         if self._chars_left < 0 or len(self._ranks) > MAX_RANKS_SEARCHED:
             return None
+        if not all(map(_is_certain, set(text))):
+            return None
         if self._pieces is None:
-            self._pieces = re.compile(python_pattern(self._pattern), re.ASCII)
-        if text.isascii():
-            pieces = self._pieces.findall(text)
-        else:
-            plain = text.translate(_PLAIN)
-            if len(plain) < len(text):
-                return None
-            pieces = [text[slice(*found.span())] for found in self._pieces.finditer(plain)]
+            import regex  # tiktoken needs it too; `re` knows no \p{Lu}
+
+            # At `$` it stops before a line feed at the end too.
+            self._pieces = regex.compile(self._pattern.replace("$", r"\Z"))
         tokens: list[int] = []
-        for piece in pieces:
+        for piece in self._pieces.findall(text):
             found = self._known.get(piece)
             if found is None:
                 found = self._encode_piece(piece.encode())
@@ -358,14 +332,3 @@ class LookupEncoder:
                 self._table = self._load()
             self._ranks[token] = self._table.rank(token)
         return self._ranks[token]
-
-
-def python_pattern(pattern: str) -> str:
-    """Return a published pattern for `re` and texts of ASCII and stand-ins."""
-
-    def translate(found: re.Match[str]) -> str:
-        inside = re.sub(r"\\p\{(\w+)\}", lambda each: _CLASSES[each[1]], found[0])
-        return inside if inside.startswith("[") else f"[{inside}]"
-
-    # At `$`, `re` stops before a line feed at the end too.
-    return re.sub(r"\[[^\]]*\]|\\p\{\w+\}", translate, pattern).replace("$", r"\Z")

@@ -52,3 +52,11 @@ def test_a_copy_of_an_item_is_named_as_the_item_is(how: str, given: dict[str, An
 def test_a_file_of_two_items_is_named_once() -> None:
     items = [{"content": text, "path": "a.py"} for text in ("one", "two")]
     assert pf.render([*items, {"content": "x"}]).files == ("a.py",)
+
+
+@pytest.mark.parametrize("score", [model.NO_SCORE, model.BROKEN_SCORE])
+def test_a_pickled_item_without_a_usable_score_stays_the_farthest(score: float) -> None:
+    item = Item(content="x", score=score, named=False, score_order="lower")
+    pickled = pickle.loads(pickle.dumps(item))
+    assert pickled.score is score
+    assert pickled.relevance == item.relevance == 0

@@ -269,11 +269,19 @@ def test_a_synthesizer_gets_the_nodes_and_keeps_their_layout() -> None:
     text = message.content.removeprefix("Answer:\n").removesuffix("\n\narchive number 7")
     assert text.startswith("<documents>") and text.rstrip().endswith("</documents>")
     assert "archive number 7" in text and tokens(text) <= 150
-    assert len(answer.source_nodes) == len(NODES)
+    assert answer.source_nodes == nodes_in(text)
     assert asyncio.run(engine.aquery("archive number 7")).response == answer.response
     assert llm.sent[-1][0].content == message.content
     streamed = ContextSynthesizer(llm=llm, streaming=True, max_tokens=150).synthesize("q", NODES)
     assert "".join(streamed.response_gen)
+    assert streamed.source_nodes == nodes_in(llm.sent[-1][0].content)
+
+
+def nodes_in(text: str) -> list[NodeWithScore]:
+    """Return the nodes that a text shows; not all are shown."""
+    numbers = set(map(int, re.findall(r"archive number (\d+) is", text)))
+    assert 0 < len(numbers) < len(NODES) == 20
+    return [node for node in NODES if node.node.metadata["n"] in numbers]
 
 
 def test_a_chat_keeps_the_window_with_its_memory() -> None:
@@ -283,14 +291,16 @@ def test_a_chat_keeps_the_window_with_its_memory() -> None:
         max_tokens=400, layout="documents", format="xml",
     )  # fmt: skip
     for n in range(6):
-        assert chat.chat(f"question {n} " + "word " * 40).response
+        answer = chat.chat(f"question {n} " + "word " * 40)
         sent = llm.sent[-1]
+        assert answer.response and answer.source_nodes == nodes_in(sent[-1].content)
         assert [m.role.value for m in (sent[0], sent[-1])] == ["system", "user"]
         assert "<documents>" in sent[-1].content and f"question {n}" in sent[-1].content
         assert tokens(*(message.content for message in sent)) <= 800
     assert 3 < len(llm.sent[-1]) < 13 and len(chat.chat_history) == 12
     assert "".join(chat.stream_chat("and now?").response_gen)
-    assert asyncio.run(chat.achat("again")).response
+    answer = asyncio.run(chat.achat("again"))
+    assert answer.response and answer.source_nodes == nodes_in(llm.sent[-1][-1].content)
     with pytest.raises(pf.BudgetError, match="the prompt without a context needs"):
         chat.chat("word " * 900)
     with pytest.raises(pf.OptionError, match="context_window: set it"):

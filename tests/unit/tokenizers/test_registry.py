@@ -129,26 +129,6 @@ def test_a_factor_that_is_none_is_refused(name: str, reason: str) -> None:
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "a",
-        "a b!!",
-        "end.\n\n",
-        "x = 1\n    ",
-        "!" * 3000,
-        "word\r",
-        "one\n" * 90_000 + "last }",
-        "a" * 300_000,
-    ],
-)
-def test_a_line_end_behind_a_text_is_counted_as_in_the_whole(text: str) -> None:
-    for counter in (pf.get_tokenizer("o200k_base"), pf.get_tokenizer("o200k_base*1.35")):
-        counted = counter.count_with_line_end(text, counter.count(text))
-        assert counted == counter.count(f"{text}\n")
-
-
 def test_the_guides_factor_covers_each_count_it_was_found_by() -> None:
     guide = Path(pf.__file__).with_name("cli").joinpath("README.md").read_text("utf-8")
     code = guide.partition("```python\nimport math\n")[2].partition("```")[0]

@@ -355,8 +355,6 @@ def test_the_head_of_a_gguf_file() -> None:
         "é": ["<0xC3>", "<0xA9>"],
     }.items():
         assert tokenizer.encode(written).tokens == expected, written
-    with pytest.raises(ValueError, match="no GGUF file"):
-        read_gguf(b"RIFF" + content[4:])
 
 
 def hostile_split(path: Path) -> str:
