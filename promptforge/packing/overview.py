@@ -49,9 +49,8 @@ MAX_OUTLINES_IN_VAIN = 8
 NAMES_SHARE, MAX_NAMES_TOKENS = 0.06, 400
 """Share of the room for the bare names of the next best files, and its tokens at the most, with
 `repository` and a query."""
-CHANGES_SHARE, MAX_CHANGES = 0.15, 24
-"""Share of the room for the names of the first changes where changes alone answer a query, and
-their number."""
+CHANGES_SHARE = 0.15
+"""Share of the room for the names of the first changes where changes alone answer a query."""
 
 
 def pack_repository(
@@ -214,7 +213,7 @@ def _without_names(packer: Packer, step: PackingStep, limit: Cost) -> Cost:
     most = MAX_NAMES_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
     room = NAMES_SHARE * limit[unit]
     if step.names:
-        walk = packer.unsettled(step.walk[:MAX_CHANGES])
+        walk = packer.unsettled(step.walk[: step.names])
         names = sum(packer.page.item_cost(index, STUB_VARIANT)[unit] for index in walk)
         room = max(room, min(names, CHANGES_SHARE * limit[unit]))
     less = [0.0, 0.0]
@@ -261,8 +260,6 @@ def _show_outlines(
             room_for_it[unit] = WHOLE_OF_LIMIT * limit[unit]
         variant = _outline_within(packer, index, (room_for_it[0], room_for_it[1]))
         if variant is None:
-            variant = _whole_if_small(packer, index, (room_for_it[0], room_for_it[1]))
-        if variant is None:
             continue
         variant, cost = _whole_if_cheaper(packer, index, variant)
         # An outline that is too long says little of the next one: some misses are let pass.
@@ -288,13 +285,6 @@ def _outline_within(packer: Packer, index: int, room: Cost) -> Variant | None:
         return page.outline_within(index, room[0], room[1])
     scale = CHARACTERS_PER_TOKEN if unit else 1
     return page.outline_of_worth(index, _least_worth(rows, room[unit] / scale))
-
-
-def _whole_if_small(packer: Packer, index: int, room: Cost) -> Variant | None:
-    """Return a whole text within so much room: one of a few words has nothing shorter."""
-    page, whole = packer.page, content_variant(packer.page.variants(index))
-    fits = page.may_fit(index, whole, room) and fits_within(page.item_cost(index, whole), room)
-    return whole if fits else None
 
 
 def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Variant, Cost]:

@@ -190,8 +190,8 @@ class PackingStep(NamedTuple):
     """True where a share of the limit divides it between named and found items."""
     whole: bool = False
     """True where no item is shortened."""
-    names: bool = False
-    """True where items without a passage that answers have some room for their names."""
+    names: int = 0
+    """So many of the first items have some room for their names without a passage that answers."""
 
     def level(self, index: int) -> object:
         """Return the rank of an item; without ranks each item is a level of its own."""
