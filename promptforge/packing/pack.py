@@ -17,6 +17,7 @@ from .shares import CLOSE_ENOUGH_TOKENS
 from .turns import Turns
 from .types import (
     STUB_VARIANT,
+    UNLIMITED,
     ZERO_COST,
     Cost,
     PackablePage,
@@ -25,6 +26,7 @@ from .types import (
     Variant,
     add_costs,
     budget_unit,
+    content_variant,
     fits_within,
     subtract_costs,
 )
@@ -32,6 +34,10 @@ from .types import (
 if TYPE_CHECKING:
     from .passages import PassageSource
 
+MAX_SHARED_COST = 4
+"""Tokens, or characters, that the end of an item may share with the page around it."""
+MAX_WHOLE_IN_VAIN = 8
+"""Pages measured with an item whole that costs too much so, after which no other is tried."""
 MAX_JOINS = 4
 """Times that chosen items are joined and the room that this leaves is filled."""
 
@@ -110,6 +116,8 @@ def pack(  # noqa: PLR0913  these are the options of packing
             again.append(rest)
     packer.limit_sections(limits)  # a fixed set has kept them as the room of a step
     _join(packer, again, way, stubs)
+    if _show_whole(packer):
+        packer.join_touching()
     return _plan(packer, walks)
 
 
@@ -189,3 +197,34 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, way: Pack
         _pack_step(packer, step, subtract_costs(limit, reserved), way, None)
     packer.add_stubs(step, limit)
     return True
+
+
+def _show_whole(packer: Packer) -> bool:
+    """Show whole what costs no more so on this page; True where something changed.
+
+    Alone, a shortened text may cost less: by the line end after the last item, or by a token that
+    two parts share.
+    """
+    page, changed, misses = packer.page, False, 0
+    for index, variant in list(packer.chosen.items()):
+        if variant.name not in ("trimmed", "outline") or misses == MAX_WHOLE_IN_VAIN:
+            continue
+        whole, shown = content_variant(page.variants(index)), page.item_cost(index, variant)
+        # Cheap tests first: of a text of many megabytes no whole one is rendered.
+        may_cost_less = len(whole.text) <= shown[1] + MAX_SHARED_COST
+        if not may_cost_less and packer.limit[0] < UNLIMITED:
+            room = shown[0] + MAX_SHARED_COST, UNLIMITED
+            may_cost_less = page.may_fit(index, whole, room)
+        if not may_cost_less or page.item_cost(index, whole)[0] > packer.allowance(index):
+            continue
+        holder, held = page.duplicates(index, packer.chosen)
+        if holder is not None or held:
+            continue
+        cost = page.measure({**packer.chosen, index: whole})
+        is_cheaper = cost[0] <= packer.cost[0] or cost[1] <= packer.cost[1]
+        if is_cheaper and fits_within(cost, packer.limit):
+            packer.put(index, whole, cost)
+            changed = True
+        else:
+            misses += 1
+    return changed
