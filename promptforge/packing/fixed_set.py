@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..reasons import BUDGET, MAX_ITEMS, SECTION_BUDGET
 from .in_order import Packer
-from .shares import CLOSE_ENOUGH_TOKENS, MAX_LENGTHENED_IN_VAIN, Shares
-from .types import STUB_VARIANT, Cost, PackingStep, budget_unit, fits_within, subtract_costs
+from .shares import MAX_LENGTHENED_IN_VAIN, Shares
+from .types import STUB_VARIANT, Cost, PackingStep, fits_within, subtract_costs
 
 
 def pack_fixed_set(
@@ -108,21 +108,3 @@ def pack_drop_last(
         if not (has_room and packer.shorten and packer.take_shortened(index, limit)):
             packer.drop(index, BUDGET.name)
         has_room = False
-
-
-def lengthen_fixed_set(
-    packer: Packer, step: PackingStep, *, shortens: bool = True, from_end: bool = False
-) -> None:
-    """Show items of a fixed set longer, in their order, while there is room."""
-    limit = packer.limit
-    for index in reversed(step.walk) if from_end else step.walk:
-        variant = packer.chosen.get(index)
-        if index in packer.duplicate_of or variant == packer.page.variants(index)[0]:
-            continue
-        dropped = variant is None and packer.reasons.get(index, BUDGET.name) == BUDGET.name
-        if variant is None and not (dropped and not shortens):
-            continue
-        longer = packer.take_whole(index, limit) or packer.take_shortened(index, limit)
-        left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
-        if left <= CLOSE_ENOUGH_TOKENS or not (longer or variant):
-            return

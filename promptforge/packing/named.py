@@ -6,19 +6,15 @@ its place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import copy
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .in_order import Packer
 from .shares import MAX_LENGTHENED_IN_VAIN, Shares
 from .types import (
-    EMPTY_VARIANT,
     SHORTENED_VARIANTS,
     Cost,
-    PackablePage,
     PackingStep,
-    Variant,
     add_costs,
     fits_within,
     min_cost,
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
 
 MAX_ITEMS_ANSWERING = 24
 """Items that show what answers the query instead of as much from their structure."""
-MAX_TRIES_TO_SHORTEN, SHARE_RETRIED = 4, 0.95
-"""Variants of an item that are tried, and the share of the room for the next one."""
 
 
 def pack_named(
@@ -152,71 +146,14 @@ def _answer_all(
     limit: Cost,
     passages: PassageSource,
 ) -> None:
-    """Show of cut items the passages that answer. The page is measured when all have answered."""
-    before = {index: packer.chosen[index] for index in answering}
-    trial = copy(packer)
-    trial.page = cast("PackablePage", _SummedPage(packer.page, packer.chosen, packer.cost))
+    """Show of cut items the passages that answer, each in the room that it has."""
+    from .passages import pack_passages
+
     for index in answering:
-        _answer(trial, index, _room_up_to_longest(trial, walk, index, limit), passages)
-    answers = {index: packer.chosen[index] for index in answering if index in packer.chosen}
-    packer.cost = packer.page.measure(packer.chosen)
-    if not fits_within(packer.cost, packer.limit):
-        for index in answers:
-            packer.put(index, before[index], packer.cost)
-        packer.cost = packer.page.measure(packer.chosen)
-        packer.show_first(answers, packer.limit)
-
-
-class _SummedPage:
-    """A page that adds up what its items cost since it was measured.
-
-    Twenty items that answer a question would measure a hundred pages.
-    """
-
-    def __init__(self, page: PackablePage, chosen: Mapping[int, Variant], cost: Cost) -> None:
-        self._page, self._chosen, self._cost = page, dict(chosen), cost
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._page, name)
-
-    def measure(self, chosen: Mapping[int, Variant]) -> Cost:
-        """Return the cost of the measured page, with what these items cost more or less."""
-        cost = self._cost
-        for index in self._chosen.keys() | chosen.keys():
-            before, now = self._chosen.get(index), chosen.get(index)
-            if before == now:
-                continue
-            if before is not None:
-                cost = subtract_costs(cost, self._page.item_cost(index, before))
-            if now is not None:
-                cost = add_costs(cost, self._page.item_cost(index, now))
-        return cost
-
-    def shorten(
-        self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
-    ) -> tuple[Variant, Cost] | None:
-        """Return the longest shorter variant that should fit, and the page's cost with it."""
-        left = min_cost(subtract_costs(limit, self.measure(chosen)), room or limit)
-        bounds = subtract_costs(left, self._page.item_cost(index, EMPTY_VARIANT))
-        for _ in range(MAX_TRIES_TO_SHORTEN):
-            variant = self._page.longest_within(index, *bounds)
-            if variant is None:
-                break
-            cost = self.measure({**chosen, index: variant})
-            if fits_within(cost, limit):
-                return variant, cost
-            # Escapes made it longer than it is alone: JSON writes two signs for each quote.
-            tokens, chars = subtract_costs(bounds, subtract_costs(cost, limit))
-            bounds = SHARE_RETRIED * tokens, SHARE_RETRIED * chars
-        return None
-
-
-def _answer(packer: Packer, index: int, limit: Cost, passages: PassageSource) -> None:
-    """Show of a cut item the passages that answer, in the room that it has."""
-    variant, cost = packer.chosen[index], packer.cost
-    if variant.name in SHORTENED_VARIANTS:
-        from .passages import pack_passages
-
-        pack_passages(packer, PackingStep([index], again=True), limit, passages)
+        variant, cost = packer.chosen[index], packer.cost
+        if variant.name not in SHORTENED_VARIANTS:
+            continue
+        room = _room_up_to_longest(packer, walk, index, limit)
+        pack_passages(packer, PackingStep([index], again=True), room, passages)
         if index not in packer.chosen:
             packer.put(index, variant, cost)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..reasons import MAX_ITEMS
-from .shares import CLOSE_ENOUGH_TOKENS
 from .types import (
     CHARACTERS_PER_TOKEN,
     STUB_VARIANT,
@@ -49,9 +48,8 @@ MAX_OUTLINES_IN_VAIN = 8
 NAMES_SHARE, MAX_NAMES_TOKENS = 0.06, 400
 """Share of the room for the bare names of the next best files, and its tokens at the most, with
 `repository` and a query."""
-CHANGES_SHARE, MAX_CHANGES = 0.15, 24
-"""Share of the room for the names of the first changes where changes alone answer a query, and
-their number."""
+CHANGES_SHARE = 0.15
+"""Share of the room for the names of the first changes where changes alone answer a query."""
 
 
 def pack_repository(
@@ -68,7 +66,6 @@ def pack_repository(
         if not packer.unsettled(step.walk):  # no name needs the room
             pack_passages(packer, step._replace(again=True), limit, passages)
         packer.add_stubs(step, limit)
-        _lengthen_names(packer, step, limit)
         return
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
     places = packer.free_places(step)
@@ -100,7 +97,6 @@ def _pack_overview(packer: Packer, step: PackingStep, limit: Cost) -> None:
     part = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
     _show_longer(packer, shown, limit, lambda i, _: page.without_shared_comment(i), part)
     shown += _show_outlines(packer, step, important, limit, 1, most)
-    _show_more_declarations(packer, step, shown, limit)
     # These have their places. A comment that another one shows is not worth the room that their
     # texts lack.
     longer = [i for i in shown if packer.chosen[i] != page.without_shared_comment(i)]
@@ -149,20 +145,6 @@ def _show_declarations(
     return list(costs)
 
 
-def _show_more_declarations(
-    packer: Packer, step: PackingStep, shown: Sequence[int], limit: Cost
-) -> None:
-    """Show more declarations of programs that are outlined, the best of all in the room left."""
-    page, unit, chosen = packer.page, budget_unit(limit), packer.chosen
-    outlined = [i for i in shown if chosen[i].name == "outline" and page.declarations(i)]
-    room = limit[unit] - packer.cost[unit]
-    room += sum(page.item_cost(index, chosen[index])[unit] for index in outlined)
-    if step.ranks and outlined:
-        taken = _best_declarations(packer, step, outlined, room, unit)
-        longer = {i: v for i, (v, _) in taken.items() if len(v.text) > len(chosen[i].text)}
-        packer.show_first(longer, limit)
-
-
 def _best_declarations(
     packer: Packer, step: PackingStep, files: Sequence[int], room: float, unit: int
 ) -> dict[int, tuple[Variant, Cost]]:
@@ -205,21 +187,6 @@ def _least_worth(rows: Sequence[tuple[float, int, int]], tokens: float) -> float
     return least
 
 
-def _lengthen_names(packer: Packer, step: PackingStep, limit: Cost) -> None:
-    """Show some content of the first bare names while there is room: of one file, say.
-
-    A file that says nothing of the query stays a name.
-    """
-    for index in step.walk:
-        if packer.chosen.get(index) != STUB_VARIANT:
-            continue
-        if step.ranks and not step.ranks[index]:
-            return
-        left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
-        if left <= CLOSE_ENOUGH_TOKENS or not packer.take_shortened(index, limit):
-            return
-
-
 def _without_names(packer: Packer, step: PackingStep, limit: Cost) -> Cost:
     """Return a limit less the room for the bare names of the next best items.
 
@@ -229,7 +196,7 @@ def _without_names(packer: Packer, step: PackingStep, limit: Cost) -> Cost:
     most = MAX_NAMES_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
     room = NAMES_SHARE * limit[unit]
     if step.names:
-        walk = packer.unsettled(step.walk[:MAX_CHANGES])
+        walk = packer.unsettled(step.walk[: step.names])
         names = sum(packer.page.item_cost(index, STUB_VARIANT)[unit] for index in walk)
         room = max(room, min(names, CHANGES_SHARE * limit[unit]))
     less = [0.0, 0.0]
@@ -276,8 +243,6 @@ def _show_outlines(
             room_for_it[unit] = WHOLE_OF_LIMIT * limit[unit]
         variant = _outline_within(packer, index, (room_for_it[0], room_for_it[1]))
         if variant is None:
-            variant = _whole_if_small(packer, index, (room_for_it[0], room_for_it[1]))
-        if variant is None:
             continue
         variant, cost = _whole_if_cheaper(packer, index, variant)
         # An outline that is too long says little of the next one: some misses are let pass.
@@ -303,13 +268,6 @@ def _outline_within(packer: Packer, index: int, room: Cost) -> Variant | None:
         return page.outline_within(index, room[0], room[1])
     scale = CHARACTERS_PER_TOKEN if unit else 1
     return page.outline_of_worth(index, _least_worth(rows, room[unit] / scale))
-
-
-def _whole_if_small(packer: Packer, index: int, room: Cost) -> Variant | None:
-    """Return a whole text within so much room: one of a few words has nothing shorter."""
-    page, whole = packer.page, content_variant(packer.page.variants(index))
-    fits = page.may_fit(index, whole, room) and fits_within(page.item_cost(index, whole), room)
-    return whole if fits else None
 
 
 def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Variant, Cost]:

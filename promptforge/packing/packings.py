@@ -16,15 +16,12 @@ if TYPE_CHECKING:
 
 Pack = Callable[[Packer, PackingStep, Cost, "PassageSource | None"], PackingStep]
 """Packs a step within a limit; returns it as what is left of it may be packed again."""
-Fill = Callable[[Packer, PackingStep], None]
-"""Fills the room that joined ranges leave with what is left of a step."""
 
 
 class Packing(NamedTuple):
     """One way to fill a budget."""
 
     pack: Pack
-    fill: Fill
     best_first: bool = False
     """It walks the items by rank, and not the page or the caller's list from its beginning."""
     fixed_set: bool = False
@@ -37,8 +34,6 @@ class Packing(NamedTuple):
     """It walks the list from its end."""
     beside_stubs: bool = False
     """With `stubs` it packs into the room that the attributions of all items leave."""
-    together: bool = False
-    """It chooses a set: where all items fit, none is looked at alone."""
     answers: frozenset[str] = frozenset()
     """The passages that it shows for a query: those of `items`, of `files`."""
 
@@ -72,16 +67,6 @@ def _repository(
     return step
 
 
-def _fill_in_order(packer: Packer, step: PackingStep) -> None:
-    packer.pack(step, packer.limit)
-
-
-def _fill_with_best(packer: Packer, step: PackingStep) -> None:
-    from .value import fill_with_best
-
-    fill_with_best(packer, step, packer.limit)
-
-
 def _fixed_set(
     *, shortens: bool = True, longest_first: bool = False, from_end: bool = False
 ) -> Packing:
@@ -95,21 +80,16 @@ def _fixed_set(
         )
         return step
 
-    def fill(packer: Packer, step: PackingStep) -> None:
-        from .fixed_set import lengthen_fixed_set
-
-        lengthen_fixed_set(packer, step, shortens=shortens, from_end=from_end)
-
-    return Packing(pack, fill, fixed_set=True, from_end=from_end)
+    return Packing(pack, fixed_set=True, from_end=from_end)
 
 
 _BOTH = frozenset({"items", "files"})
 PACKINGS = {
-    "score": Packing(_in_order, _fill_in_order, True, beside_stubs=True, answers=_BOTH),
-    "value": Packing(_most_worth, _fill_with_best, True, beside_stubs=True, together=True),
-    "repository": Packing(_repository, _fill_in_order, True, answers=frozenset({"files"})),
-    "whole": Packing(_in_order, _fill_in_order, shortens=False),
-    "stop": Packing(_in_order, _fill_in_order, shortens=False, stops=True),
+    "score": Packing(_in_order, True, beside_stubs=True, answers=_BOTH),
+    "value": Packing(_most_worth, True, beside_stubs=True),
+    "repository": Packing(_repository, True, answers=frozenset({"files"})),
+    "whole": Packing(_in_order, shortens=False),
+    "stop": Packing(_in_order, shortens=False, stops=True),
     "even": _fixed_set(),
     "longest_first": _fixed_set(longest_first=True),
     "drop_last": _fixed_set(shortens=False),

@@ -71,12 +71,6 @@ def pack_most_worth(packer: Packer, step: PackingStep, limit: Cost) -> PackingSt
     return step
 
 
-def fill_with_best(packer: Packer, step: PackingStep, limit: Cost) -> None:
-    """Show more items of a step that `pack_most_worth` returned: whole ones, then a shorter one."""
-    packer.pack(step._replace(whole=True), limit)
-    _shorten_some(packer, step.walk, limit, step)
-
-
 def _shorten_some(packer: Packer, walk: Sequence[int], limit: Cost, step: PackingStep) -> None:
     left = (i for i in walk if i not in packer.chosen and i not in packer.duplicate_of)
     packer.take_rest([*islice(left, ITEMS_LOOKED_AT)], limit, step)

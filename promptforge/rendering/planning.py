@@ -27,7 +27,7 @@ from ..errors import (
     quote,
     suggest_name,
 )
-from ..model import Item, Language, item_texts
+from ..model import MAX_CHANGES_NAMED, Item, Language, item_texts
 from ..packing.pack import Plan, pack
 from ..packing.packings import PACKINGS
 from ..packing.types import (
@@ -494,7 +494,9 @@ def _share_out(
         if share < 1:
             part = share + (1 - share) * part
     shared = min(share, part) < 1
-    names = len(explicit) > 1 and are_changes(explicit, page.candidates.pool)
+    names = 0
+    if len(explicit) > 1 and are_changes(explicit, page.candidates.pool):
+        names = MAX_CHANGES_NAMED
     others = PackingStep(explicit, ranks=searched.ranks, shared=shared, names=names)
     yield from (step._replace(share=share, shared=share < 1) for step in named_steps)
     yield from (others._replace(share=part), searched._replace(shared=shared))

@@ -14,8 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..packing.packings import PACKINGS
-from ..packing.passages import MIN_TOKENS_OF_A_CUT_PASSAGE, ChosenPassage, PassageRoom
-from ..packing.types import EMPTY_VARIANT, Variant, content_variant
+from ..packing.passages import ChosenPassage, PassageRoom
+from ..packing.types import Variant, content_variant
 from ..selection.passage_choice import (
     MIN_DOCUMENTS_OPENED,
     TOKENS_PER_DOCUMENT,
@@ -25,7 +25,6 @@ from ..selection.passage_choice import (
 )
 from ..selection.query import QueryRelevance, Relevance
 from ..selection.repository import RankedChunk, RepositoryRelevance
-from ..tokenizers.registry import get_tokenizer
 from ..trimming.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 
 SPARED_TOKENS = 5
 """Passages may come out cheaper than their sum: choose some more, the page decides."""
-MAX_SYNTAX_TOKENS = 14
-"""Tokens around an item that count where passages are compared, about those of plain text: JSON,
-with twice as many, opens as many items."""
 GAP_TOKENS = 12
 """About so many tokens has the mark of a gap between two chunks of a program."""
 MAX_CHUNKS_IN_VAIN = 32
@@ -139,23 +135,6 @@ class Passages(ABC):
             return self.variant(pick.item, (pick.number,)).text
         return divided.parts[pick.number].text
 
-    def variant_with_beginning(
-        self, pick: ChosenPassage, passages: Collection[int], room: float, unit: int
-    ) -> Variant | None:
-        """Return an item with these passages and the beginning of one more that fits, if any."""
-        divided = self._divide(pick.item)
-        if divided is None or not divided.cuttable:
-            return None
-        counter = (self._page.counter, get_tokenizer("characters"))[unit]
-        text = divided.parts[pick.number].text
-        if room < math.inf:
-            end = int(room) - 1
-            text = counter.cut(text, end, "word").rstrip() or counter.cut(text, end, "character")
-        if self._page.counter.count(text) < MIN_TOKENS_OF_A_CUT_PASSAGE:
-            return None
-        text = divided.text(passages, (pick.number, text + " "))
-        return Variant("trimmed", self._without_ends(divided, text))
-
 
 class QueryPassages(Passages):
     """Passages of items by their evidence: the likeliest to answer first, whatever the item."""
@@ -196,10 +175,6 @@ class QueryPassages(Passages):
             divided = self._asked.divide(index) if index in self._bare else None
             return divided.opening if divided is not None else ()
 
-        def spared(number: int) -> float:
-            syntax = self._page.item_cost(order[number], EMPTY_VARIANT)[unit] + room.beside
-            return max(0.0, syntax - _in_unit(MAX_SYNTAX_TOKENS, unit))
-
         per_document = _in_unit(TOKENS_PER_DOCUMENT, unit)
         # Without a ceiling the room has no end.
         allowed = max(MIN_DOCUMENTS_OPENED, int(min(room.size / per_document, len(walk))))
@@ -210,7 +185,6 @@ class QueryPassages(Passages):
                 lambda number, passage: self.cost(pick(number, passage), unit),
                 facts=facts,
                 opening=opening,
-                spared=spared,
                 exceeds=lambda number, passage, most: self.exceeds(
                     pick(number, passage), most, unit
                 ),

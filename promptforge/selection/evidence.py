@@ -21,9 +21,8 @@ from functools import cache
 from itertools import chain, compress, filterfalse, islice, permutations
 from operator import itemgetter
 from typing import NamedTuple
-from unicodedata import combining
 
-from ..text.characters import freeze, normalize
+from ..text.characters import freeze
 from ..text.words import (
     STOP_WORDS,
     inverse_document_frequency,
@@ -590,7 +589,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         """Remember words, and return those of them that tell something."""
         # Most words of a block are passed over together: one look-up each is dear in ten megabytes.
         plain = list(filter(str.isascii, words))
-        rare = self._foreign_that_tell(words) if len(plain) < len(words) else []
+        rare = list(filterfalse(str.isascii, words))
         lower = "\n".join(plain).lower()
         each = lower.split("\n")
         has_start, keys = self._has_start, self._keys
@@ -600,19 +599,6 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         room = max(MAX_WORDS_REMEMBERED - len(self), 0)
         self.update(dict.fromkeys(islice(set(words).difference(rare), room), _NOTHING))
         return {word for word in rare if self[word] != _NOTHING}
-
-    def _foreign_that_tell(self, words: Sequence[str]) -> list[str]:
-        """Return those of the words beyond ASCII that may tell something."""
-        foreign = list(filterfalse(str.isascii, words))
-        if self._keys:
-            return foreign
-        # A term begins in its word as it is written, or in the word without accents.
-        lower = "\n".join(foreign).lower()
-        bare = "".join(filterfalse(combining, normalize("NFKD", lower)))
-        if not self._has_start(lower) and not self._has_start(bare):
-            return []
-        pairs = zip(foreign, lower.split("\n"), bare.split("\n"), strict=True)
-        return [word for word, *forms in pairs if any(map(self._has_start, forms))]
 
     def __missing__(self, word: str) -> tuple[_Numbers, _Numbers]:
         lower = word.lower()

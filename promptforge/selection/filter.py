@@ -7,11 +7,10 @@ import math
 import struct
 from array import array
 from calendar import timegm
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, islice
-from operator import attrgetter, is_not, mul
+from operator import attrgetter, is_not
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +30,7 @@ from ..model import (
 )
 from ..reasons import COMBINE, KINDS, LANGUAGES, MAX_AGE, MIN_WORTH, PATHS, Reason
 from ..text.format import plural, to_text
-from ..text.words import late_property, read_patterns, split_words, take_folders_back, terms_of_word
+from ..text.words import late_property, read_patterns, take_folders_back, terms_of_text
 from ..trimming.kinds import Trimmers, without_empty_lines
 from .group import Entry, cut_apart, cut_near_equal, drop_duplicates, tail_of
 
@@ -696,8 +695,6 @@ MAX_CHARACTERS_COMPARED = 4000
 """Characters of a text that are compared; the beginning of a text shows its subject."""
 MAX_CHOSEN_COMPARED = 50
 """Candidates that are chosen with regard to each other; the others keep the value they had then."""
-MAX_WORDS_COMPARED = 60
-"""Words of a text, the heaviest, that stand for it."""
 _Likeness = Callable[[int, int], float]
 
 
@@ -710,12 +707,10 @@ def diversify(
     """Return the indices of the candidates, the best first, each new beside those before it.
 
     `scores` are brought to 0…1, so their scale does not matter; of equals the earlier comes first.
-    Likeness is the cosine of the weights of the words, or of the caller's `vectors`: one a text,
-    all of one length, else `ValueError`. A candidate is compared only when it may be the next.
+    Likeness is the cosine of the words, or of the caller's `vectors`: one a text, all of one
+    length. A candidate is compared only when it may be the next.
     """
-    if len(scores) != len(texts):
-        raise ValueError(f"{len(scores)} scores for {len(texts)} texts; there must be one each")
-    likeness = _by_words(texts) if vectors is None else _by_vectors(vectors, len(texts))
+    likeness = _likeness(texts, vectors)
     relevance = _to_unit_range(scores)
     # A lazy heap. Likeness to the chosen only grows as they become more, so the value that a
     # candidate had before is an upper bound: it is computed anew only on top of the heap.
@@ -750,54 +745,16 @@ def _to_unit_range(scores: Sequence[float]) -> list[float]:
     return shares
 
 
-def _by_words(texts: Sequence[str]) -> _Likeness:
-    """Return the cosine of two texts: tf-idf with 1 + ln of the count, over the heaviest words."""
-    numbers: dict[str, int] = {}
-    known: dict[str, list[int]] = {}
-    counted: list[Counter[int]] = []
-    having: Counter[int] = Counter()
-    for text in texts:
-        counts: Counter[int] = Counter()
-        for word, times in Counter(split_words(text[:MAX_CHARACTERS_COMPARED])).items():
-            if word not in known:
-                terms = terms_of_word(word)
-                known[word] = [numbers.setdefault(term, len(numbers)) for term in terms]
-            for number in known[word]:
-                counts[number] += times
-        having.update(counts.keys())
-        counted.append(counts)
-    rarity = [math.log(1 + len(texts) / having[number]) for number in range(len(numbers))]
-    vectors: dict[int, dict[int, float]] = {}
+def _likeness(texts: Sequence[str], vectors: Sequence[Sequence[float]] | None = None) -> _Likeness:
+    """Return the cosine of two texts, by the words that both have without vectors."""
+    if vectors is not None:
+        from .scoring import cosine
 
-    def vector(index: int) -> dict[int, float]:
-        if index not in vectors:
-            weights = [((1 + math.log(n)) * rarity[t], t) for t, n in counted[index].items()]
-            # By weight, then by number: equal texts give equal vectors whatever the hash seed is.
-            weights.sort(key=lambda weight: (-weight[0], weight[1]))
-            size = math.sqrt(sum(value * value for value, _ in weights[:MAX_WORDS_COMPARED]))
-            vectors[index] = {t: value / size for value, t in weights[:MAX_WORDS_COMPARED]}
-        return vectors[index]
+        return lambda a, b: cosine(vectors[a], vectors[b])
+    words = [frozenset(terms_of_text(text[:MAX_CHARACTERS_COMPARED])) for text in texts]
 
-    def cosine(a: int, b: int) -> float:
-        ours, theirs = vector(a), vector(b)
-        return min(1.0, sum([ours[t] * theirs[t] for t in ours.keys() & theirs.keys()]))
+    def by_words(a: int, b: int) -> float:
+        sizes = len(words[a]) * len(words[b])
+        return len(words[a] & words[b]) / math.sqrt(sizes or 1)
 
-    return cosine
-
-
-def _by_vectors(vectors: Sequence[Sequence[float]], number: int) -> _Likeness:
-    """Return the cosine of two of the caller's vectors; below 0 counts as 0, as new."""
-    sizes = {len(vector) for vector in vectors}
-    if len(vectors) != number or len(sizes) > 1:
-        message = f"{len(vectors)} vectors of sizes {sorted(sizes)} for {number} texts"
-        raise ValueError(f"{message}; one each, of one size")
-    lengths = [math.hypot(*vector) for vector in vectors]
-
-    def cosine(a: int, b: int) -> float:
-        size = lengths[a] * lengths[b]
-        # A zero vector is like nothing; lengths may overflow to infinity.
-        if not (size > 0 and math.isfinite(size)):
-            return 0.0
-        return float(min(1.0, max(0.0, sum(map(mul, vectors[a], vectors[b])) / size)))
-
-    return cosine
+    return by_words

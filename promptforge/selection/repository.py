@@ -1,8 +1,7 @@
 """Rank the files of a repository that came without scores.
 
 A query ranks them by passages. Files are cut into chunks of about 30 lines. A chunk is worth the
-query's words in it (BM25), in the names around it, and in its file; words of a related meaning
-count too.
+query's words in it (BM25), in its path, and in its file; words of a related meaning count too.
 
 Without a query PageRank ranks them (Brin and Page 1998): a file passes its rank on to the files
 that it imports, and to those that define the names it uses. Tests and data come after programs,
@@ -106,7 +105,7 @@ _DEFINITION = late_pattern(
     r"[\n\r\f](?:[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract"
     r"|async|pub|unsafe|override|virtual|inline)[ \t]+){0,4}"
     r"(?:def|class|func|fn|function|interface|struct|trait|enum|impl|module|namespace|object"
-    r"|record|type|sub|macro)[ \t]+(\w+)|[A-Z][A-Z0-9_]+\b[^=\n\r\f]{0,80}=)"
+    r"|record|type|sub|macro)[ \t]+\w+|[A-Z][A-Z0-9_]+\b[^=\n\r\f]{0,80}=)"
 )
 # A plain word, such as `items`, is found in any prose; a name with a seam is not.
 _SEAM = late_pattern(r"[^_]_[^_]|[a-z0-9][A-Z]")
@@ -155,8 +154,6 @@ class Chunk(NamedTuple):
     start: int
     """Its first character in the text."""
     end: int
-    names: tuple[str, ...]
-    """Definitions that it stands in, the outermost first."""
 
 
 class RankedChunk(NamedTuple):
@@ -174,57 +171,28 @@ def cut_into_chunks(text: str) -> Iterator[Chunk]:
     A seam is a blank line: before a definition or a line that is not indented it ends a chunk at
     once, before others where the chunk would become too long.
     """
-    names = _Names()
     # All at once: a match of its own for each line takes twice as long.
-    definitions = {found.start(): found for found in _DEFINITION.finditer(freeze(f"\n{text}"))}
+    definitions = {found.start() for found in _DEFINITION.finditer(freeze(f"\n{text}"))}
     position = start = first = 0
     seam: tuple[int, int] | None = None
     after_blank = False
     for number, line in enumerate(text.splitlines(keepends=True)):
         bare = line.strip()
-        definition = definitions.get(position) if bare else None
         size = number - first
         cut: tuple[int, int] | None = None
         if bare and after_blank and size >= MIN_CHUNK_LINES:
             seam = number, position
-            if definition or not line[0].isspace() or bare[0] == "@":
+            if position in definitions or not line[0].isspace() or bare[0] == "@":
                 cut = seam
         if size >= MAX_CHUNK_LINES:
             cut = cut or seam or (number, position)
         if cut is not None:
-            yield names.chunk(start, cut[1])
+            yield Chunk(start, cut[1])
             (first, start), seam = cut, None
-        if bare and (definition or not line[0].isspace()):  # no other line tells a name
-            names.read(line, bare, definition)
         after_blank = not bare
         position += len(line)
     if start < len(text):
-        yield names.chunk(start, len(text))
-
-
-class _Names:
-    """The definitions around the present line."""
-
-    def __init__(self) -> None:
-        self._around: list[tuple[int, str]] = []
-        """Indents and names, the outermost first."""
-        self._at_start: tuple[str, ...] = ()
-
-    def read(self, line: str, bare: str, definition: re.Match[str] | None) -> None:
-        """Take the next line that has a definition or is not indented."""
-        indent = len(line) - len(line.lstrip())
-        if definition and definition[1]:
-            while self._around and self._around[-1][0] >= indent:
-                self._around.pop()
-            self._around.append((indent, definition[1]))
-        elif not indent and bare[0] not in ")}]#/@":
-            self._around.clear()
-
-    def chunk(self, start: int, end: int) -> Chunk:
-        """Return the chunk that ends before the next line."""
-        made = Chunk(start, end, self._at_start)
-        self._at_start = tuple(name for _, name in self._around)
-        return made
+        yield Chunk(start, len(text))
 
 
 _Matches = tuple[tuple[int, float], ...]
@@ -353,13 +321,13 @@ def rank_chunks(
 
 def _count_chunks(file: int, path: str, text: str, words: _QueryWords) -> Iterator[_CountedChunk]:
     of_path = split_words(path)
+    in_path = words.count(of_path)
     for chunk in cut_into_chunks(text):
         held = split_words(text[chunk.start : chunk.end])
         counts = words.count(held)
-        about = [*of_path, *chunk.names]
-        matching = words.matching([*held, *about])
+        matching = words.matching([*held, *of_path])
         own = {term for matches in matching for term, count in matches if count == 1}
-        for term in words.count(about):
+        for term in in_path:
             counts[term] = counts.get(term, 0.0) + 1
         yield _CountedChunk(file, chunk, counts, own, len(held))
 

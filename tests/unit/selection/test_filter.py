@@ -23,7 +23,7 @@ from promptforge.selection.filter import (
     RELEVANCE_SHARE,
     Candidates,
     Columns,
-    _by_words,
+    _likeness,
     _to_unit_range,
     diversify,
     select,
@@ -504,20 +504,13 @@ def test_the_caller_s_vectors_go_before_words() -> None:
     assert diversify([3, 2, 2], texts, vectors=[(1, 0), (1, 0), (0, 0)]) == [0, 2, 1]
 
 
-def test_wrong_numbers_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 scores for 1 texts"):
-        diversify([1, 2], ["a"])
-    with pytest.raises(ValueError, match="1 vectors of sizes"):
-        diversify([1, 2], ["a", "b"], vectors=[(1.0,)])
-
-
 @given(st.lists(st.tuples(st.floats(allow_nan=True), TEXTS), max_size=12))
 def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
     pairs: list[tuple[float, str]],
 ) -> None:
     scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
     likeness, relevance, share = (
-        _by_words(texts),
+        _likeness(texts),
         _to_unit_range(scores),
         RELEVANCE_SHARE,
     )

@@ -376,13 +376,12 @@ def test_chunks_joined_are_the_text(text: str, before: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_chunk_begins_before_a_definition_and_knows_the_names_around_it(end: str) -> None:
+def test_a_chunk_begins_before_a_definition(end: str) -> None:
     body = "".join(f"        self.step_{number}()\n" for number in range(12))
     text = f"class Store:\n    def read(self):\n{body}\n    def write(self):\n{body}"
     text = text.replace("\n", end)
     _, second = cut_into_chunks(text)
     assert text[second.start :].startswith("    def write")
-    assert second.names == ("Store", "read")
 
 
 def test_the_lines_that_answer_are_shown_and_the_rest_of_the_file_is_not() -> None:
