@@ -323,7 +323,9 @@ class Shortener:
     @_remembered
     def _skeleton(self, index: int) -> TrimmedVariants | None:
         pieces = self._divided(index)
-        return pieces and self._page.numbered(index, pieces).outlines()
+        if pieces is None:
+            return None
+        return self._page.numbered(index, pieces).outlines()
 
     @_remembered
     def _divided(self, index: int) -> Pieces | None:
@@ -359,7 +361,9 @@ class Shortener:
     @_remembered
     def _outline_of(self, index: int, kept: Collection[int]) -> Variant | None:
         pieces = self._divided(index)
-        return pieces and Variant("outline", self._page.numbered(index, pieces).outline_text(kept))
+        if pieces is None:
+            return None
+        return Variant("outline", self._page.numbered(index, pieces).outline_text(kept))
 
     @_remembered
     def without_shared_comment(self, index: int) -> Variant:
