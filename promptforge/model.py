@@ -587,8 +587,7 @@ class Result:
         """Return a copy with `tokens` counted elsewhere, and a `note` that says so."""
         other = copy.copy(self)
         other.tokens, other.warnings = tokens, (*self.warnings, note)
-        printed = dataclasses.replace(self.report.printed, tokens=tokens)
-        other.report = dataclasses.replace(self.report, printed=printed)
+        other.report = dataclasses.replace(self.report, tokens=tokens)
         return other
 
     @property

@@ -62,7 +62,7 @@ class Pipeline(Planner):
             return settled
         last = _LAST.made
         printed = self.make(request, diagnostics, last and last.columns)
-        report = Report(printed)
+        report = Report(**vars(printed))
         say_of_report(report, diagnostics)
         seconds = time.perf_counter() - request.started
         asked = request.options.layout, request.options.format

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import msgspec
 
@@ -109,10 +109,11 @@ class Printed:
         """Pages on which other limits are tried; they remember costs from one to the next."""
         return [page.with_items({}) for page in self.pages]
 
-    def with_options(self, changes: Mapping[str, Any]) -> Printed:
+    def with_options(self, changes: Mapping[str, Any]) -> Self:
         """Select, pack and print the same items with other options."""
         request = self.request.with_options(**changes)
-        return self.planner.make(request, Diagnostics(), self.page.candidates.columns)
+        made = self.planner.make(request, Diagnostics(), self.page.candidates.columns)
+        return type(self)(**vars(made))
 
 
 def at(printed: Printed, limits: Mapping[str, Any]) -> tuple[Page, Plan]:

@@ -7,7 +7,6 @@ chunk.
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -36,7 +35,6 @@ GAP_TOKENS = 12
 """About so many tokens has the mark of a gap between two chunks of a program."""
 MAX_CHUNKS_IN_VAIN = 32
 """Chunks without room one after the other that end the search for one that has it."""
-_BLANK_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 
 
 def passages_of(page: Page, asked: Relevance) -> Passages | None:
@@ -99,19 +97,7 @@ class Passages(ABC):
         text = divided.text(kept, bare=bare)
         if text == whole.text:
             return whole
-        return Variant("trimmed", self._without_ends(divided, text))
-
-    def _without_ends(self, divided: Pieces, text: str) -> str:
-        """Return sentences without blank lines around them: JSON writes two tokens for each."""
-        if not divided.cuttable:
-            return text
-        gap = self._page.setting.trimmers.marks.gap
-        text = _BLANK_LINES.sub("", text.rstrip())
-        if text.startswith(f"{gap}\n"):
-            text = f"{gap} {text[len(gap) :].lstrip()}"
-        if text.endswith(f"\n{gap}"):
-            text = f"{text[: -len(gap)].rstrip()} {gap}"
-        return text
+        return Variant("trimmed", text)
 
     def cost(self, pick: ChosenPassage, unit: int) -> float:
         """Return the tokens (`unit` 0) or characters (1) of a passage."""

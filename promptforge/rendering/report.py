@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter as Counts
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,47 +79,18 @@ class PlacedItem(NamedTuple):
     whole: bool
 
 
-@dataclass(frozen=True)
-class Report:
-    """Answers about one rendering."""
-
-    printed: Printed
-    """The plan and the text; all else is worked out of them."""
-
-    @property
-    def page(self) -> Page:
-        """The page that the items of the text stand on."""
-        return self.printed.page
-
-    @property
-    def packed(self) -> Plan:
-        """The plan: the shown items, and why the rest is not."""
-        return self.printed.packed
-
-    @property
-    def given(self) -> Sequence[Item]:
-        """The items in the caller's order."""
-        return self.printed.given
+class Report(Printed):
+    """Answers about one rendering, worked out of its printed plan."""
 
     @property
     def profile(self) -> Profile:
         """The profile in force."""
-        return self.printed.planner.profile
+        return self.planner.profile
 
     @property
     def templates(self) -> Templates:
         """The templates in force."""
-        return self.printed.request.templates
-
-    @property
-    def text(self) -> str:
-        """The finished text."""
-        return self.printed.text
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of the text."""
-        return self.printed.tokens
+        return self.request.templates
 
     # --- items --------------------------------------------------------------------------------
 
@@ -274,7 +244,7 @@ class Report:
         lost = {i for i, reason in self.packed.reasons.items() if reason in BUDGET_REASONS}
         lost |= self.trimmed
         ranked = [index for index in self.ranked if index in lost]
-        return Decisions(self.printed, ranked)
+        return Decisions(self, ranked)
 
     def decision(self, index: int, *, asked: bool = True) -> Decision | None:
         """Return why an item lacks room or a place; `None` for any other."""
@@ -296,7 +266,7 @@ class Report:
         budget = self.page.options.max_tokens
         if budget is None:
             return None
-        page, packed, whole = whole_at(self.printed, {"max_tokens": budget + MORE_TOKENS})
+        page, packed, whole = whole_at(self, {"max_tokens": budget + MORE_TOKENS})
         brought = [i for i in self.ranked if i in whole and not self.is_whole(i)]
         verb = "bring"
         if not brought:
@@ -322,10 +292,6 @@ class Report:
         from .remedies import find_remedies
 
         return find_remedies(self)
-
-    def with_options(self, changes: Mapping[str, Any]) -> Report:
-        """Return the report of the same items rendered with other options."""
-        return Report(self.printed.with_options(changes))
 
     @late_property
     def remedies(self) -> tuple[Remedy, ...]:

@@ -1,7 +1,7 @@
 """The source map: the template line and the item behind each part of a text.
 
-The page is printed once more by templates that are compiled otherwise: each piece they print comes
-with its template and line. So a map needs no marks in the text.
+The page is printed once more, and each piece is taken with the template and line that print it. So
+a map needs no marks in the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ..model import Span
 from ..packing.types import Variant
 from ..selection.group import flatten_sections
-from ..templating.language import Fields, Missing, TracedPiece, isolate_fences
+from ..templating.language import Fields, Missing, isolate_fences
 from ..templating.limits import use_tank
 from ..templating.loader import Templates
 from ..text.control_tokens import spread_insertions
@@ -134,7 +134,7 @@ def _watch(page: Page, chosen: Mapping[int, Variant], asked: list[_WatchedItem])
     return variables
 
 
-def _pieces(traced: Iterable[TracedPiece], asked: list[_WatchedItem]) -> list[_Piece]:
+def _pieces(traced: Iterable[tuple[str, str, int]], asked: list[_WatchedItem]) -> list[_Piece]:
     """Return the pieces, each with the item asked for a field last, and line ends of fences."""
     given = []
     for text, template, line in traced:

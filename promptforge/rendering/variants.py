@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from functools import partial
+from functools import partial, wraps
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from ..packing.types import (
     CHARACTERS_PER_TOKEN,
@@ -64,7 +65,6 @@ LEAST_TOKENS, LEAST_CONTENT_TOKENS = 60, 30
 """Tokens that an item named by the user is sure of, and those of its content among them."""
 MAX_VARIANTS_REMEMBERED = 4096
 """Shortened variants remembered by their bounds."""
-_NO_TEXT = TrimmedText("")
 _VISIBLE = re.compile(r"\S")
 
 
@@ -81,28 +81,35 @@ class _Size(NamedTuple):
         return self.tokens <= tokens and self.chars <= chars
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _remembered(
+    make: Callable[Concatenate[Shortener, int, P], T],
+) -> Callable[Concatenate[Shortener, int, P], T]:
+    """Let a `Shortener` work something out once for an item and other values."""
+
+    @wraps(make)
+    def ask(self: Shortener, index: int, /, *given: P.args, **named: P.kwargs) -> T:
+        known, key = self._known[make.__name__], (index, *given)
+        if key not in known:
+            known[key] = make(self, index, *given, **named)
+        found: T = known[key]
+        return found
+
+    return ask
+
+
 class Shortener:
     """Shorter variants of the items of one page."""
 
     def __init__(self, page: Page) -> None:
         self._page, self._counter = page, page.counter
-        self._structures: dict[tuple[int, int], TrimmedVariants | None] = {}
-        self._skeletons: dict[int, TrimmedVariants] = {}
-        self._outlines: dict[tuple[int, float, float], Variant | None] = {}
-        self._longest: dict[tuple[int, float, float], Variant | None] = {}
-        self._declared: dict[int, dict[int, tuple[float, int]]] = {}
-        """Item → number of a piece with a declaration → its worth and size."""
-        self._of_worth: dict[tuple[int, int], Variant] = {}
-        """Item and number of the best declarations → these."""
-        self._declaring: dict[int, Pieces] = {}
-        self._without_comment: dict[int, Variant] = {}
-        self._legible: dict[int, str] = {}
-        """Item → its text without the middle of data in letters."""
-        self._compact: dict[int, Variant | None] = {}
+        self._known = defaultdict[str, dict[tuple[object, ...], Any]](dict)
+        """Name of a method → item, and what else was given → what it returned."""
         self._beside: list[float] = []
         """Tokens that items cost on the page beyond their own, of each page measured."""
-        self._sizes: dict[tuple[int, int], dict[int, _Size]] = {}
-        """Item and reach → number of its variant → its size: the texts are made again."""
 
     def on(self, page: Page, changed: Collection[int]) -> Shortener:
         """Return the same on a page where the items in `changed` are others."""
@@ -110,9 +117,9 @@ class Shortener:
         moved._page = page
         if not changed:  # to be packed anew
             moved._beside = []
-        for name, known in vars(self).items():
-            if isinstance(known, dict):
-                setattr(moved, name, without(known, changed))
+        moved._known = defaultdict(dict)
+        for name, known in self._known.items():
+            moved._known[name] = without(known, changed)
         return moved
 
     def shorten(
@@ -231,13 +238,12 @@ class Shortener:
         if tokens < 1 or chars < 1:
             return None
         # Shares of a thousand items are tried in turn, and most come to as many whole tokens.
-        key = (index, math.floor(tokens) if tokens < UNLIMITED else tokens, chars)
-        if key not in self._longest:
-            if len(self._longest) >= MAX_VARIANTS_REMEMBERED:
-                self._longest.clear()
-            self._longest[key] = self._find_longest(*key)
-        return self._longest[key]
+        whole_tokens = math.floor(tokens) if tokens < UNLIMITED else tokens
+        if len(self._known["_find_longest"]) >= MAX_VARIANTS_REMEMBERED:
+            self._known["_find_longest"].clear()
+        return self._find_longest(index, whole_tokens, chars)
 
+    @_remembered
     def _find_longest(self, index: int, tokens: float, chars: float) -> Variant | None:
         whole = content_variant(self._page.variants(index))
         required = self._page.candidates.pool[index].required
@@ -256,7 +262,7 @@ class Shortener:
         if self._may_have_structure(index, whole, room):
             structure = self._structure(index, whole, reach)
         if structure is not None and len(structure):
-            sizes = self._sizes.setdefault((index, reach), {})
+            sizes = self._sizes_of(index, reach)
             variant = self._longest_of(sizes, structure, tokens, chars)
             if variant is not None:
                 return variant
@@ -277,14 +283,14 @@ class Shortener:
         options = self._page.options
         if not options.compact or options.number_lines:
             return None
-        legible = self._without_long_runs(index)
-        if index not in self._compact and len(legible) <= MAX_TIMES_COMPACTED * chars:
-            self._compact[index] = self._find_compact(index, legible)
-        return self._compact.get(index)
+        if len(self._without_long_runs(index)) > MAX_TIMES_COMPACTED * chars:
+            return None
+        return self._find_compact(index)
 
-    def _find_compact(self, index: int, legible: str) -> Variant | None:
+    @_remembered
+    def _find_compact(self, index: int) -> Variant | None:
         setting, item = self._page.setting, self._page.candidates.pool[index]
-        whole = content_variant(self._page.variants(index))
+        whole, legible = content_variant(self._page.variants(index)), self._without_long_runs(index)
         found = setting.trimmers.compact(item.kind, setting.language(item), legible)
         if whole.name == "summary" or whole.cut or item.required:
             return None
@@ -300,33 +306,29 @@ class Shortener:
         wanted = {*terms_of_text(self._page.options.query_text or "")}
         return not wanted or wanted & {*terms_of_text(whole)} <= {*terms_of_text(part)}
 
+    @_remembered
     def _without_long_runs(self, index: int) -> str:
         """Return the text of an item without the middle of data in letters."""
-        if index not in self._legible:
-            whole = content_variant(self._page.variants(index))
-            marks = self._page.setting.trimmers.marks
-            self._legible[index] = without_long_runs(whole.text, marks)
-        return self._legible[index]
+        whole = content_variant(self._page.variants(index))
+        return without_long_runs(whole.text, self._page.setting.trimmers.marks)
 
+    @_remembered
     def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return as many signatures or headings as are within both bounds, if there are some."""
-        key = (index, tokens, chars)
-        if key not in self._outlines:
-            if index not in self._skeletons:
-                pieces = self._divided(index)
-                self._skeletons[index] = TrimmedVariants(0, lambda _: _NO_TEXT)
-                if pieces is not None:
-                    self._skeletons[index] = self._page.numbered(index, pieces).outlines()
-            outlines = self._skeletons[index]
-            if outlines:
-                self._outlines[key] = self._longest_of({}, outlines, tokens, chars)
-            else:
-                self._outlines[key] = self.longest_within(index, tokens, chars)
-        return self._outlines[key]
+        outlines = self._skeleton(index)
+        if outlines:
+            return self._longest_of({}, outlines, tokens, chars)
+        return self.longest_within(index, tokens, chars)
 
+    @_remembered
+    def _skeleton(self, index: int) -> TrimmedVariants | None:
+        pieces = self._divided(index)
+        if pieces is None:
+            return None
+        return self._page.numbered(index, pieces).outlines()
+
+    @_remembered
     def _divided(self, index: int) -> Pieces | None:
-        if index in self._declaring:
-            return self._declaring[index]
         whole = content_variant(self._page.variants(index))
         pieces = self._pieces(index, whole) if self._may_divide(index, whole) else None
         return pieces if isinstance(pieces, Pieces) else None
@@ -336,39 +338,36 @@ class Shortener:
 
         None of a text that is no program.
         """
-        if index not in self._declared:
-            self._declared[index] = {}
-            setting, item = self._page.setting, self._page.candidates.pool[index]
-            is_program = setting.trimmers.is_program(item.kind, setting.language(item))
-            pieces = self._divided(index) if item.kind == "code" and is_program else None
-            if pieces is not None:
-                from ..trimming.declarations import rate_declarations
+        return [*self._declared(index).values()]
 
-                worths = rate_declarations(pieces.parts, self._page.candidates.holders)
-                self._declared[index] = {
-                    n: (each, len(pieces.parts[n].text.strip())) for n, each in worths.items()
-                }
-                self._declaring[index] = pieces
-        return [*self._declared[index].values()]
+    @_remembered
+    def _declared(self, index: int) -> dict[int, tuple[float, int]]:
+        """Return the number of each piece with a declaration, with its worth and size."""
+        setting, item = self._page.setting, self._page.candidates.pool[index]
+        is_program = setting.trimmers.is_program(item.kind, setting.language(item))
+        pieces = self._divided(index) if item.kind == "code" and is_program else None
+        if pieces is None:
+            return {}
+        from ..trimming.declarations import rate_declarations
+
+        worths = rate_declarations(pieces.parts, self._page.candidates.holders)
+        return {n: (each, len(pieces.parts[n].text.strip())) for n, each in worths.items()}
 
     def outline_of_worth(self, index: int, least: float) -> Variant | None:
         """Return the declarations of a program that are worth no less, if there are any."""
-        kept = {n for n, (each, _) in self._declared.get(index, {}).items() if each >= least}
-        if not kept:
-            return None
-        key = index, len(kept)
-        if key not in self._of_worth:
-            pieces = self._page.numbered(index, self._declaring[index])
-            self._of_worth[key] = Variant("outline", pieces.outline_text(kept))
-        return self._of_worth[key]
+        kept = frozenset(n for n, (each, _) in self._declared(index).items() if each >= least)
+        return self._outline_of(index, kept) if kept else None
 
+    @_remembered
+    def _outline_of(self, index: int, kept: Collection[int]) -> Variant | None:
+        pieces = self._divided(index)
+        if pieces is None:
+            return None
+        return Variant("outline", self._page.numbered(index, pieces).outline_text(kept))
+
+    @_remembered
     def without_shared_comment(self, index: int) -> Variant:
         """Return an item whole, but for a comment that it begins with and another one shows."""
-        if index not in self._without_comment:
-            self._without_comment[index] = self._leave_out_comment(index)
-        return self._without_comment[index]
-
-    def _leave_out_comment(self, index: int) -> Variant:
         whole = self._page.variants(index)[0]
         start, end = self._page.candidates.shared_comments.get(index, (0, 0))
         if not end or whole.name != "content" or not self._may_divide(index, whole):
@@ -404,16 +403,11 @@ class Shortener:
         language = setting.language(item)
         return setting.trimmers.reach(item.kind, language, len(whole.text), chars)
 
+    @_remembered
     def _structure(self, index: int, whole: Variant, reach: int) -> TrimmedVariants | None:
         """Return the variants by the structure of an item's text; None: it has no structure."""
         if self._page.options.trim != "structure" or whole.cut:
             return None
-        key = index, reach
-        if key not in self._structures:
-            self._structures[key] = self._read_structure(index, whole, reach)
-        return self._structures[key]
-
-    def _read_structure(self, index: int, whole: Variant, reach: int) -> TrimmedVariants | None:
         asked = self._page.candidates.asked
         match = asked.match(index) if asked else None
         if asked and match is not None and (pieces := asked.divide(index)):
@@ -436,6 +430,11 @@ class Shortener:
         setting, item = self._page.setting, self._page.candidates.pool[index]
         text = (item.content or "") if setting.options.number_lines else whole.text
         return setting.trimmers.find_structure(item.kind, setting.language(item), text, reach)
+
+    @_remembered
+    def _sizes_of(self, index: int, reach: int) -> dict[int, _Size]:
+        """Return the sizes of its variants so far, by number: their texts are made again."""
+        return {}
 
     def _longest_of(
         self, sizes: dict[int, _Size], structure: TrimmedVariants, tokens: float, chars: float

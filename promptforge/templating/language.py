@@ -12,7 +12,7 @@ import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 from jinja2 import nodes
@@ -91,14 +91,6 @@ class Missing(jinja2.StrictUndefined):
 # --- output ---------------------------------------------------------------------------------------
 
 
-class TracedPiece(NamedTuple):
-    """One printed piece, with the template and the line that print it."""
-
-    text: str
-    template: str
-    line: int
-
-
 _FENCED = frozenset({FenceStart, FenceEnd, FencedBlock, DelimitedBlock})
 _JOINED = {
     (False, False): Safe,
@@ -118,14 +110,6 @@ def join_output(parts: Iterable[str], mend: Callable[[list[str]], list[str]] | N
         return Safe("")
     kind = _JOINED[isinstance(pieces[0], FenceStart), isinstance(pieces[-1], FenceEnd)]
     return kind("".join(pieces))
-
-
-def _join_traced(
-    parts: Iterable[str | TracedPiece], mend: Callable[[list[str]], list[str]] | None = None
-) -> Safe:
-    """Join traced pieces where one text is needed: `{{ super() }}`, an include in a macro."""
-    texts = [part.text if isinstance(part, TracedPiece) else part for part in parts]
-    return join_output(texts, mend)
 
 
 def isolate_fences(parts: Iterable[str]) -> list[str]:
@@ -424,30 +408,6 @@ class _CodeGenerator(CodeGenerator):
         self.write("(")  # no str(): every printed value comes out of its escape as `Safe`
 
 
-class _TracingCodeGenerator(_CodeGenerator):
-    """Compiles templates that print `TracedPiece`s.
-
-    Not inside of macros and `{% set %}`, which collect their text: it is printed elsewhere.
-    """
-
-    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802
-        self._begin, self._end = "(", ")"
-        for child in node.nodes:
-            if frame.buffer is None:
-                self._begin = "environment.traced("
-                self._end = f", {self.name!r}, {child.lineno})"
-            super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
-
-    def _output_const_repr(self, group: Iterable[Any]) -> str:
-        return f"{self._begin}{super()._output_const_repr(group)}{self._end}"
-
-    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
-        self.write(self._begin)
-
-    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
-        self.write(self._end)
-
-
 @dataclass
 class CompiledTemplate:
     """The code of a template, and the tree that it was made of: escaped and metered."""
@@ -492,7 +452,7 @@ def _optional_includes(
 MAX_COMPILED_REMEMBERED = 64
 MAX_CHARS_REMEMBERED = 20_000
 """Characters of a template's text that is remembered: its tree takes a hundred times as many."""
-_Key = tuple[type, str, str, str | None, Syntax]
+_Key = tuple[str, str, str | None, Syntax]
 _lately_compiled: dict[_Key, CompiledTemplate] = {}
 """The templates read last, the newest at the end: a key in the editor changes one of many."""
 
@@ -527,7 +487,7 @@ class _Parser(Parser):
 class Environment(jinja2.Environment):
     """Plain data in, safe text out: fields are read from mappings, never as attributes."""
 
-    code_generator_class: type[_CodeGenerator] = _CodeGenerator
+    code_generator_class = _CodeGenerator
     concat = staticmethod(join_output)
 
     def __init__(self, loader: jinja2.BaseLoader, syntax_of: SyntaxOf) -> None:
@@ -631,7 +591,7 @@ class Environment(jinja2.Environment):
         return self.facts(name)
 
     def _key(self, source: str, name: str, filename: str | None) -> _Key:
-        return type(self), source, name, filename, self._syntax_of(name)
+        return source, name, filename, self._syntax_of(name)
 
     def compile(self, source: Any, name: Any = None, filename: Any = None, *_: Any) -> Any:
         """Return the code of a text; one that was compiled lately is not compiled again."""
@@ -647,8 +607,8 @@ class Environment(jinja2.Environment):
         return found.code
 
     def _remember(self, key: _Key, found: CompiledTemplate) -> None:
-        self._compiled[key[2]] = found
-        if len(key[1]) <= MAX_CHARS_REMEMBERED and not found.plugged:
+        self._compiled[key[1]] = found
+        if len(key[0]) <= MAX_CHARS_REMEMBERED and not found.plugged:
             _lately_compiled.pop(key, None)
             _lately_compiled[key] = found
             for old in [*_lately_compiled][:-MAX_COMPILED_REMEMBERED]:
@@ -691,14 +651,6 @@ class Environment(jinja2.Environment):
         self.filters.setdefault(name, _plugin_filter(node.name, plugin, reader.syntax))
         node.name = name
         return True
-
-
-class TracingEnvironment(Environment):
-    """An environment of templates that print `TracedPiece`s."""
-
-    code_generator_class = _TracingCodeGenerator
-    traced = TracedPiece
-    concat = staticmethod(_join_traced)
 
 
 def _located(tokens: Iterator[tuple[int, str, str]], source: str) -> Iterator[tuple[int, str, str]]:

@@ -157,6 +157,11 @@ def burn_for_text(chars: int, fuel_per_char: int = 1) -> None:
         burn_fuel(0, f"a text of {chars:,} characters")
 
 
+def _burn_for_long(value: object, fuel_per_char: int = 1) -> None:
+    if isinstance(value, str) and len(value) > MAX_FREE_CHARS:
+        burn_for_text(len(value), fuel_per_char)
+
+
 def burn_for_value(value: Any, *, deep: bool = False) -> None:
     """Pay for a value and all it holds; the engine's own mappings count as one unless `deep`."""
     left = _here.tank.left
@@ -265,18 +270,13 @@ def metered_filter(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
     fuel_per_char = FILTER_FUEL_PER_CHAR.get(name, 1)
 
     def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
-        if isinstance(value, str):
-            if len(value) > MAX_FREE_CHARS:
-                burn_for_text(len(value), fuel_per_char)
-        elif isinstance(value, list | tuple | dict):
+        if isinstance(value, list | tuple | dict):
             burn_for_value(value, deep=True)
         # `sort(attribute=a)` and `dateformat("%Y", a)` read an `a` of megabytes, each time.
-        for argument in (*arguments, *named.values()):
-            if isinstance(argument, str) and len(argument) > MAX_FREE_CHARS:
-                burn_for_text(len(argument), fuel_per_char)
+        for given in (value, *arguments, *named.values()):
+            _burn_for_long(given, fuel_per_char)
         found = change(value, *arguments, **named)
-        if isinstance(found, str) and len(found) > MAX_FREE_CHARS:
-            burn_for_text(len(found))
+        _burn_for_long(found)
         return found
 
     return filtered
@@ -294,17 +294,15 @@ def metered_escape(syntax: Syntax, place: str) -> Escape:
         if isinstance(value, str):
             if isinstance(value, Safe):
                 text = escape(value)
-                # Safe text passes untouched, but for attributes and quotes.
-                if text is not value and len(text) > MAX_FREE_CHARS:
-                    burn_for_text(len(text), fuel_per_char)
+                if text is not value:  # it passes untouched, but for attributes and quotes
+                    _burn_for_long(text, fuel_per_char)
                 return text
             if len(value) > MAX_FREE_CHARS:
                 burn_for_text(min(len(value), most), fuel_per_char)
         elif isinstance(value, list | tuple | dict):
             burn_for_value(value, deep=True)
         text = escape(value)
-        if len(text) > MAX_FREE_CHARS:
-            burn_for_text(len(text))
+        _burn_for_long(text)
         return text
 
     return escaped
@@ -370,8 +368,7 @@ def _concat(_: Context, values: list[Any]) -> str:
         if not isinstance(value, str):
             burn_for_value(value, deep=True)
         text = to_text(value)
-        if len(text) > MAX_FREE_CHARS:
-            burn_for_text(len(text))
+        _burn_for_long(text)
         texts.append(text)
     return "".join(texts)
 
@@ -391,10 +388,8 @@ def _made(_: Context, value: Any) -> Any:
 
 @jinja2.pass_context
 def _read(_: Context, value: Any) -> Any:
-    if isinstance(value, str):
-        if len(value) > MAX_FREE_CHARS:
-            burn_for_text(len(value))
-    elif isinstance(value, list | tuple | dict):
+    _burn_for_long(value)
+    if isinstance(value, list | tuple | dict):
         burn_for_value(value)
     return value
 

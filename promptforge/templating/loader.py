@@ -39,14 +39,7 @@ from ..text.escape import Safe
 from ..text.words import late_property
 from ..trimming.kinds import Trimmers, refuse_unknown_trimmer
 from .autoescape import TemplateFacts
-from .language import (
-    Environment,
-    Fields,
-    TracedPiece,
-    TracingEnvironment,
-    isolate_fences,
-    join_output,
-)
+from .language import Environment, Fields, isolate_fences, join_output
 from .limits import Changes, FuelTank, count_chars, use_tank
 
 SHIPPED = "shipped/"
@@ -114,7 +107,6 @@ class Templates:
             if parts is not None:
                 self._by_layout[parts.layout].append((parts, name))
         self._environment = Environment(jinja2.FunctionLoader(self._load), self.syntax_of)
-        self._tracing: TracingEnvironment | None = None
         self._facts: dict[str, TemplateFacts] = {}
         self._layouts: dict[tuple[str, str], Layout] = {}
 
@@ -398,14 +390,25 @@ class Templates:
         context = template.new_context(variables, shared=True)
         return _run(template, context, variables, lambda pieces: join_output(pieces, mend))
 
-    def trace(self, name: str, variables: dict[str, Any]) -> Iterator[TracedPiece]:
+    def trace(self, name: str, variables: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
         """Yield what the template `name` prints, each piece with its template and line."""
-        if self._tracing is None:
-            # Compiled apart: traced templates are slower, and few ask for them.
-            self._tracing = TracingEnvironment(jinja2.FunctionLoader(self._load), self.syntax_of)
-        template = self._tracing.get_template(name)
+        template = self.compile(name)
         pieces: Any = template.root_render_func(template.new_context(variables, shared=True))
-        return iter(pieces)
+        for piece in pieces:
+            yield piece, *_place_of(pieces)
+
+
+def _place_of(printing: Any) -> tuple[str, int]:
+    """Return the template and line that a running template has printed last."""
+    # It waits for its blocks by `yield from`, and for what it includes in a loop over `gen`.
+    frame: Any = printing.gi_frame
+    while True:
+        inner = printing.gi_yieldfrom or frame.f_locals.get("gen")
+        if getattr(inner, "gi_frame", None) is None:
+            break
+        printing, frame = inner, inner.gi_frame
+    template = frame.f_globals["__jinja_template__"]
+    return template.name, template.get_corresponding_lineno(frame.f_lineno)
 
 
 class _ShippedFiles(UserDict[str, Any]):

@@ -18,18 +18,18 @@ ITEMS = [pf.Item(name=name, content=f"{name} " * 60) for name in ("one", "two", 
 
 def test_other_budgets_and_options_are_asked_of_the_plan() -> None:
     report = pf.render(ITEMS, max_tokens=100, packing="whole").report
-    printed, before = report.printed, dict(report.packed.chosen)
-    assert not [name for name, value in vars(printed).items() if callable(value)]
-    page, packed = at(printed, {"max_tokens": 150})
-    assert len(before) < len(packed.chosen) == len(whole_at(printed, {"max_tokens": 150})[2])
+    before = dict(report.packed.chosen)
+    assert not [name for name, value in vars(report).items() if callable(value)]
+    page, packed = at(report, {"max_tokens": 150})
+    assert len(before) < len(packed.chosen) == len(whole_at(report, {"max_tokens": 150})[2])
     assert (
         "".join(page.parts(packed.chosen)) == pf.render(ITEMS, max_tokens=150, packing="whole").text
     )
-    every = printed.with_options({"max_tokens": None})
+    every = report.with_options({"max_tokens": None})
     assert every.text == pf.render(ITEMS, max_tokens=None, packing="whole").text
     assert report.packed.chosen == before
     with pytest.raises(dataclasses.FrozenInstanceError):
-        printed.text = ""  # type: ignore[misc]
+        report.text = ""  # type: ignore[misc]
 
 
 def test_a_budget_is_tried_with_what_the_rendering_knows_of_its_items(
@@ -48,8 +48,8 @@ def test_a_budget_is_tried_with_what_the_rendering_knows_of_its_items(
         for n in range(4)
     ]
     report = pf.render(items, max_tokens=400, packing="repository").report
-    before, costs = len(rated), dict(report.printed.pages[0]._costs)
+    before, costs = len(rated), dict(report.pages[0]._costs)
     assert before and costs
-    page, packed = at(report.printed, {"max_tokens": 420})
+    page, packed = at(report, {"max_tokens": 420})
     assert len(rated) == before and page.measure(packed.chosen)[0] <= 420
-    assert costs.items() <= report.printed.trial_pages[0]._costs.items()
+    assert costs.items() <= report.trial_pages[0]._costs.items()
