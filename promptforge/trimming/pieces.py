@@ -619,10 +619,10 @@ def divide_prose(text: str, marks: Marks) -> Pieces | None:
     return Pieces(parts, _prose_gap, marks._replace(marker=""), cuttable=True)
 
 
-def split_prose(text: str) -> Iterator[str]:
+def split_prose(text: str, least_line: int = MIN_LINE_PIECE_CHARS) -> Iterator[str]:
     """Yield the sentences of `text`, each with the white space after it: joined, they are it."""
     start, fair = 0, min(len(text) // MAX_PROSE_PIECES, MAX_PIECE_CHARS)
-    least, least_line = max(MIN_PIECE_CHARS, fair), max(MIN_LINE_PIECE_CHARS, fair)
+    least, least_line = max(MIN_PIECE_CHARS, fair), max(least_line, fair)
     longest = max(MAX_SENTENCE_CHARS, 2 * fair)
     end = 0
     while True:
@@ -640,10 +640,10 @@ def split_prose(text: str) -> Iterator[str]:
         stop = found.start()
         if text[stop - 1] == "." and _ABBREVIATION.search(text, max(start, stop - 12), stop):
             continue
-        yield from split_long(text, start, end, most=longest)
+        yield from _split_long(text, start, end, longest)
         start = end
     if start < len(text):
-        yield from split_long(text, start, len(text), most=longest)
+        yield from _split_long(text, start, len(text), longest)
 
 
 def _prose_gap(run: Sequence[Piece], marks: Marks) -> str:
@@ -653,14 +653,6 @@ def _prose_gap(run: Sequence[Piece], marks: Marks) -> str:
     end = last[len(last.rstrip()) :]
     return marks.gap + ("\n" if "\n" in end else end[:1])
 
-
-MIN_SENTENCE_CHARS = 25
-"""Characters of the shortest sentence; a shorter one goes with the next."""
-
-# Ends with a full stop, but no sentence does: an abbreviation, or one letter or digit (`1.`, `J.`).
-_SHORT = late_pattern(
-    r"(?:\b(?:e\.g|i\.e|cf|vs|etc|al|approx|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|Vol)|(?<![^\s(])\w)\.$"
-)
 
 # Underscores within words (`snake_case`) and `<` before a blank open nothing.
 _SIGNS = late_pattern(r"\\.|[\[\]()`>]|\*+|(?<!\w)_+|_+(?!\w)|~~|<(?=[A-Za-z/!?])", re.DOTALL)
@@ -683,40 +675,24 @@ _SPACELESS = late_pattern(f"[{SPACELESS}]")
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a paragraph, each with the white space after it."""
-    start = stop = 0
-    held = _spans_of_signs(text)
-    for end in unit_ends(text, "sentence", 0, len(text)):
-        if end < stop:  # one of many blank lines
-            continue
-        stop = end
-        while stop < len(text) and text[stop].isspace():
-            stop += 1
-        if stop == len(text) or stop - start < MIN_SENTENCE_CHARS or _is_within(end, held):
-            continue
-        # A small letter goes on with the sentence: `the file .bashrc is read.`
-        if text[stop] == text[stop].upper() and not _SHORT.search(text, max(start, end - 8), end):
-            yield from split_long(text, start, stop, held)
-            start = stop
-    if start < len(text):
-        yield from split_long(text, start, len(text), held)
+    """Yield the sentences of a paragraph, each with the white space after it.
 
-
-def split_long(
-    text: str,
-    start: int,
-    stop: int,
-    held: Sequence[tuple[int, int]] = (),
-    most: int = MAX_SENTENCE_CHARS,
-) -> Iterator[str]:
-    """Yield `text[start:stop]`, in several parts if it has more than `most` characters.
-
-    No part ends within a stretch of `held`, as far as that can be.
+    None ends between two signs that belong together, such as those of a link.
     """
+    held = _spans_of_signs(text)
+    start = end = 0
+    for part in split_prose(text, least_line=MAX_SENTENCE_CHARS):
+        end += len(part)
+        if end == len(text) or not _is_within(end, held):
+            yield text[start:end]
+            start = end
+
+
+def _split_long(text: str, start: int, stop: int, most: int) -> Iterator[str]:
+    """Yield `text[start:stop]`, in several parts if it has more than `most` characters."""
     while stop - start > most:
         least, last = start + most // 8, start + most // 3
-        places = _loose_ends(text, least, last)
-        end = next((place for place in places if not _is_within(place, held)), None)
+        end = next(_loose_ends(text, least, last), None)
         if end is None and _SPACELESS.search(text, least, last):
             end = max(unit_ends(text, "character", least, last), default=None)
         if end is None:  # one word, or all of it between signs: up to the next end
