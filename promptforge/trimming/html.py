@@ -47,7 +47,6 @@ _ITEMS = frozenset(["dd", "dt", "li", "tr"])
 _NEVER_OPEN = STRUCTURE | VOID | {""}
 """Elements that a sentence may end in; comments, too."""
 _EDGE = late_pattern(r"(?i)<(/?)(?:dl|menu|ol|table|ul)\b")
-_LINK_WITHIN = late_pattern(r"""(?i)<a\s[^<>]*?\bhref\s*=\s*["']?#""")
 
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
@@ -63,9 +62,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         return comment_line(tag, marks.gap) + line_end(run)
 
     def read(piece: Piece) -> str:
-        if piece.kind == "code":
-            return piece.text
-        return "" if piece.kind == "contents" else read_text(piece.text)
+        return piece.text if piece.kind == "code" else read_text(piece.text)
 
     return make_document(_Page(text).read(), marks, above, gap, read)
 
@@ -126,19 +123,12 @@ class _Page(BlockReader):
         elif block.name == "tags":
             self._add(text, 0, self._under(), kind="tags")
             self._read_edges(text)
-        elif block.is_links and self._stays_within(block):
-            self._add_or_join(text, 0.5, "contents")
         elif self._is_aside(block):
             self._add_or_join(text, 1, "aside")
         elif HEADING.fullmatch(block.name):
             self._read_heading(block, text)
         else:
             self._read_text(block, text)
-
-    def _stays_within(self, block: HtmlBlock) -> bool:
-        """Tell whether all links of a block are to places in the page: a table of contents."""
-        links = [self._text[tag.start : tag.end] for tag in block.tags if tag.name == "a"]
-        return bool(links) and all(map(_LINK_WITHIN.match, links))
 
     def _read_code(self, text: str) -> None:
         """Add a script or styles: the lines between its tags may go, a few together."""
