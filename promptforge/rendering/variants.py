@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from functools import partial
-from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..packing.types import (
@@ -377,8 +376,7 @@ class Shortener:
         if pieces is None:
             return whole
         pieces = pieces.with_first_to_go(start, end)
-        begins = accumulate((len(part.text) for part in pieces.parts[:-1]), initial=0)
-        kept = {n for n, begin in enumerate(begins) if not start <= begin < end}
+        kept = {n for n, part in enumerate(pieces.parts) if part.keep >= 0}
         text = self._page.numbered(index, pieces).text(pieces.without_dear_gaps(kept))
         return whole if text == whole.text else Variant("trimmed", text)
 
