@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import partial, wraps
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from ..packing.types import (
@@ -376,8 +375,7 @@ class Shortener:
         if pieces is None:
             return whole
         pieces = pieces.with_first_to_go(start, end)
-        begins = accumulate((len(part.text) for part in pieces.parts[:-1]), initial=0)
-        kept = {n for n, begin in enumerate(begins) if not start <= begin < end}
+        kept = {n for n, part in enumerate(pieces.parts) if part.keep >= 0}
         text = self._page.numbered(index, pieces).text(pieces.without_dear_gaps(kept))
         return whole if text == whole.text else Variant("trimmed", text)
 

@@ -13,7 +13,7 @@ from ..model import Item, Language, readable_text
 from ..text.characters import freeze
 from ..text.words import late_pattern, terms_of_text
 from ..trimming.kinds import Trimmers
-from ..trimming.pieces import Pieces, Slices, Structure, TrimmedVariants, divide_prose, introduces
+from ..trimming.pieces import Pieces, Structure, TrimmedVariants, divide_prose, introduces
 from .evidence import DividedText, Evidence, RankedText
 from .scoring import Embed, Reranker, cosine, embed_all
 
@@ -271,10 +271,7 @@ class QueryRelevance(Relevance):
         if pieces is None:
             return DividedText((self.answer(index) or readable_text(self._asked.items[index]),))
         parts, rules = pieces.parts, pieces.under_query
-        if isinstance(parts, Slices):
-            texts: Sequence[str] = parts.texts
-        else:
-            texts = list(map(rules.read, parts))
+        texts = list(map(rules.read, parts))
         parents = [part.parent for part in parts]
         return DividedText(
             texts,

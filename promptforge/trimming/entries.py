@@ -17,19 +17,17 @@ from .entry_reader import DOCUMENT, HEADER, SECTION, DataEntry
 from .listing import read_lines
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, split_lines
 from .program import IN_STRING, code_gap, comment_line
-from .settings import SECTIONS, read_instructions, read_sections
+from .settings import SECTIONS, read_sections
 from .table import TABLES, read_rows
 from .xml import read_elements
 from .yaml import read_yaml
 
 _NAMING = frozenset(["apiVersion", "id", "key", "kind", "name", "title", "type", "uses"])
-"""Keys that name their mapping; the first under a head go with it."""
+"""Keys that name their mapping."""
 MAX_LINES_OF_A_PIECE = 3
 """Lines of an entry up to which it is one piece: a mark would be as long as what it replaces."""
 MAX_LINES_OF_A_RECORD = 6
 """The same of what a program prints: a commit, an address of a network."""
-MAX_LINES_OF_A_HEAD = 5
-"""Lines of a document up to which its first scalars are its head."""
 MANY = 8
 """Entries beside each other up to which they are equals; of twice as many, the last count as one
 level deeper, and so on: a list of hundreds leaves room for what else is there."""
@@ -37,7 +35,7 @@ MAX_CHARS_OF_A_LINE = 400
 """Characters of a line of XML, on average, up to which elements are told by lines; and of the
 longest line of an entry that is one piece: a long value goes alone."""
 _BETWEEN_TAGS = late_pattern(r"(?<=>)(?=<)|(?<=\n)")
-_NAME_LIFT = 0.5
+_NAME_LIFT = 1.0
 """Levels that the name of a thing counts as less deep."""
 _KEEP_OF_SECTIONS = 0.75
 """The least `keep` of a section: no query moves these where all of them have room."""
@@ -62,15 +60,12 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         if entries is None:  # elements stand on lines together
             lines = _BETWEEN_TAGS.split(text)
             entries = read_elements(text, lines)
-    elif language == "dockerfile":
-        entries = read_instructions(lines)
     elif language == "listing":
         entries = read_lines(text, lines)
     elif language in SECTIONS:
         entries = read_sections(text, lines, language)
     else:
         entries = read_yaml(lines)
-        _name_documents(entries)
     most = MAX_LINES_OF_A_RECORD if language == "listing" else MAX_LINES_OF_A_PIECE
     parts = _make_pieces(lines, entries or [], most)
     if len(parts) < 2:
@@ -83,7 +78,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         marks,
         lambda said: comment_line(tag, said) + "\n",
         under_query=UnderQuery(
-            _KEEP_OF_SECTIONS if language in (*SECTIONS, "dockerfile") else ALWAYS,
+            _KEEP_OF_SECTIONS if language in SECTIONS else ALWAYS,
             facts_together=True,
             label=lambda part: labels.get(freeze(part.text), ""),
         ),
@@ -102,18 +97,6 @@ class _EntryPieces(Pieces):
     def thin(self, _part: Piece, place: int) -> float:
         """Return the order among equals: the first entries say what the whole is."""
         return -place
-
-
-def _name_documents(entries: list[DataEntry]) -> None:
-    """Put the entries of the first document under its first one, where that says what it is."""
-    several = any(entry.kind == DOCUMENT for entry in entries[1:])
-    if not entries or entries[0].kind or not (several or entries[0].key in _NAMING):
-        return
-    for entry in entries[1:]:
-        if entry.kind == DOCUMENT:
-            break
-        if entry.parent < 0:
-            entry.parent = 0
 
 
 def _make_pieces(
@@ -145,12 +128,13 @@ def _make_pieces(
         piece_of |= dict.fromkeys(own, len(parts))
         needs = {piece_of[need] for each in own for need in entries[each].needs} - {len(parts)}
         heads = bool(entry.children) and end < entry.last
-        level = 0.0 if entry.anchored else level - _NAME_LIFT * (entry.key in _NAMING)
+        names = entry.key in _NAMING
+        level = 0.0 if entry.anchored else level - _NAME_LIFT * names
         part = Piece(
             "".join(lines[entry.first : end]),
             ALWAYS if entry.kind == HEADER else 1 / (1 + max(0.0, level)),
             piece_of[entry.parent] if entry.parent >= 0 else -1,
-            heads or (entry.kind != IN_STRING and depth < 1 and bool(entry.key)),
+            heads or (entry.kind != IN_STRING and depth < 1 + names and bool(entry.key)),
             entry.kind,
             piece_of[entry.closes] if entry.closes >= 0 else -1,
             tuple(needs),
@@ -170,23 +154,6 @@ def _held_by_head(
     is_all = entry.first + len(few) == entry.last and max(map(len, few)) <= MAX_CHARS_OF_A_LINE
     if is_all and sum(not line.isspace() for line in few) <= most:
         yield from _all_under(entries, number)
-        return
-    is_document = entry.kind == DOCUMENT or (entry.parent < 0 and entry.key in _NAMING)
-    waiting = list(entry.children)
-    while waiting:
-        child = entries[waiting[0]]
-        named = child.key in _NAMING
-        first = entries[child.children[0]] if child.children else None
-        if child.end - entry.first > MAX_LINES_OF_A_HEAD or child.kind == IN_STRING:
-            return
-        if first is None and (named or is_document):
-            yield waiting.pop(0)
-        elif is_document and first is not None and first.key in _NAMING and not first.children:
-            yield waiting[0]  # `metadata:` and the name under it
-            yield child.children[0]
-            return
-        else:
-            return
 
 
 def _all_under(entries: Sequence[DataEntry], number: int) -> Iterator[int]:

@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ..text.characters import freeze
 from ..text.format import Marks, number_lines
@@ -23,7 +23,6 @@ from ..text.words import FULL_STOPS, SPACELESS, late_pattern, unit_ends
 if TYPE_CHECKING:
     from .kinds import Trimmers
 
-Slice = TypeVar("Slice")
 ALWAYS = math.inf
 """The `keep` of a piece that is never left out."""
 _LONG_RUN = late_pattern(r"[A-Za-z0-9+/=_%\\-]{400,}")
@@ -176,34 +175,6 @@ def paragraph(text: str) -> str:
     return f"{text}\n\n"
 
 
-class Slices(Sequence[Slice]):
-    """Parts of a long text, each cut when it is asked for: together they are a second text."""
-
-    def __init__(self, text: str, bounds: Sequence[int], make: Callable[[str], Slice]) -> None:
-        """Take the places where parts begin, with the end of the last, and what makes one."""
-        self._text, self._bounds, self._make = text, bounds, make
-
-    @property
-    def texts(self) -> Slices[str]:
-        """The same parts as texts."""
-        return Slices(self._text, self._bounds, str)
-
-    def __len__(self) -> int:
-        return len(self._bounds) - 1
-
-    def __iter__(self) -> Iterator[Slice]:
-        text, make = self._text, self._make
-        return (make(text[start:end]) for start, end in pairwise(self._bounds))
-
-    def __getitem__(self, at: Any) -> Any:
-        """Return a part, or the parts of a slice."""
-        if isinstance(at, slice):
-            start, stop, _ = at.indices(len(self))
-            return Slices(self._text, self._bounds[start : max(start, stop) + 1], self._make)
-        place = range(len(self))[at]
-        return self._make(self._text[self._bounds[place] : self._bounds[place + 1]])
-
-
 class UnderQuery(NamedTuple):
     """The ways of a kind where a query chooses among its pieces."""
 
@@ -249,8 +220,7 @@ class Pieces:
         self._take(parts)
 
     def _take(self, parts: Sequence[Piece]) -> None:
-        self.parts = parts if isinstance(parts, Slices) else tuple(parts)
-        # A long text is cut only once.
+        self.parts = tuple(parts)
         facts = [(part.keep, part.closes, part.needs) for part in self.parts]
         self._facts = frozenset(
             i for i, (keep, *_) in enumerate(facts) if self.under_query.facts <= keep < ALWAYS
@@ -341,36 +311,15 @@ class Pieces:
         return self._head(self._marks.marker)
 
     def with_first_to_go(self, start: int, end: int) -> Self:
-        """Return the same pieces; what they have of the text from `start` to `end` goes first.
-
-        The piece that `end` lies in becomes two, if it begins in that part.
-        """
+        """Return the same pieces; those that lie in the text from `start` to `end` go first."""
         parts: list[Piece] = []
-        split, position = len(self.parts), 0
-        for number, part in enumerate(self.parts):
-            begin, position = position, position + len(part.text)
-            if not start <= begin < end:
-                parts.append(part)
-            elif position <= end:
-                parts.append(part._replace(keep=-1.0, skeleton=False))
-            else:
-                split = number
-                parts.append(Piece(part.text[: end - begin], keep=-1.0))
-                parts.append(part._replace(text=part.text[end - begin :]))
-
-        def move(number: int) -> int:
-            return number + (number >= split)
-
-        return self.with_parts(
-            [
-                part._replace(
-                    parent=move(part.parent),
-                    closes=move(part.closes),
-                    needs=tuple(map(move, part.needs)),
-                )
-                for part in parts
-            ]
-        )
+        begin = 0
+        for part in self.parts:
+            if start <= begin and begin + len(part.text.rstrip()) <= end:
+                part = part._replace(keep=-1.0, skeleton=False)
+            parts.append(part)
+            begin += len(part.text)
+        return self.with_parts(parts)
 
     def with_parts(self, parts: Sequence[Piece]) -> Self:
         """Return pieces of the same kind with other parts."""
@@ -583,8 +532,6 @@ MIN_PIECE_CHARS = 30
 """Characters of the shortest piece."""
 MIN_LINE_PIECE_CHARS = 160
 """The same where a line ends but no sentence: a line of code says little without the next."""
-MAX_CHARS_HELD = 1 << 22
-"""Characters of a text up to which all its pieces are held: those of a gigabyte are another."""
 MAX_PROSE_PIECES = 8_000
 """Pieces of a text at the most, about: those of a longer text are longer."""
 MAX_PIECE_CHARS = 4_096
@@ -611,18 +558,16 @@ def divide_prose(text: str, marks: Marks) -> Pieces | None:
     A gap is ` … `, and there is no head.
     """
     ends = accumulate(map(len, split_prose(freeze(text))), initial=0)
-    parts: Sequence[Piece] = Slices(text, list(ends), Piece)
-    if len(text) <= MAX_CHARS_HELD:
-        parts = list(parts)
+    parts = [Piece(text[start:end]) for start, end in pairwise(ends)]
     if len(parts) < 2:
         return None
     return Pieces(parts, _prose_gap, marks._replace(marker=""), cuttable=True)
 
 
-def split_prose(text: str) -> Iterator[str]:
+def split_prose(text: str, least_line: int = MIN_LINE_PIECE_CHARS) -> Iterator[str]:
     """Yield the sentences of `text`, each with the white space after it: joined, they are it."""
     start, fair = 0, min(len(text) // MAX_PROSE_PIECES, MAX_PIECE_CHARS)
-    least, least_line = max(MIN_PIECE_CHARS, fair), max(MIN_LINE_PIECE_CHARS, fair)
+    least, least_line = max(MIN_PIECE_CHARS, fair), max(least_line, fair)
     longest = max(MAX_SENTENCE_CHARS, 2 * fair)
     end = 0
     while True:
@@ -640,10 +585,10 @@ def split_prose(text: str) -> Iterator[str]:
         stop = found.start()
         if text[stop - 1] == "." and _ABBREVIATION.search(text, max(start, stop - 12), stop):
             continue
-        yield from split_long(text, start, end, most=longest)
+        yield from _split_long(text, start, end, longest)
         start = end
     if start < len(text):
-        yield from split_long(text, start, len(text), most=longest)
+        yield from _split_long(text, start, len(text), longest)
 
 
 def _prose_gap(run: Sequence[Piece], marks: Marks) -> str:
@@ -653,14 +598,6 @@ def _prose_gap(run: Sequence[Piece], marks: Marks) -> str:
     end = last[len(last.rstrip()) :]
     return marks.gap + ("\n" if "\n" in end else end[:1])
 
-
-MIN_SENTENCE_CHARS = 25
-"""Characters of the shortest sentence; a shorter one goes with the next."""
-
-# Ends with a full stop, but no sentence does: an abbreviation, or one letter or digit (`1.`, `J.`).
-_SHORT = late_pattern(
-    r"(?:\b(?:e\.g|i\.e|cf|vs|etc|al|approx|Mr|Mrs|Ms|Dr|St|No|Fig|Sec|Vol)|(?<![^\s(])\w)\.$"
-)
 
 # Underscores within words (`snake_case`) and `<` before a blank open nothing.
 _SIGNS = late_pattern(r"\\.|[\[\]()`>]|\*+|(?<!\w)_+|_+(?!\w)|~~|<(?=[A-Za-z/!?])", re.DOTALL)
@@ -683,40 +620,24 @@ _SPACELESS = late_pattern(f"[{SPACELESS}]")
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a paragraph, each with the white space after it."""
-    start = stop = 0
-    held = _spans_of_signs(text)
-    for end in unit_ends(text, "sentence", 0, len(text)):
-        if end < stop:  # one of many blank lines
-            continue
-        stop = end
-        while stop < len(text) and text[stop].isspace():
-            stop += 1
-        if stop == len(text) or stop - start < MIN_SENTENCE_CHARS or _is_within(end, held):
-            continue
-        # A small letter goes on with the sentence: `the file .bashrc is read.`
-        if text[stop] == text[stop].upper() and not _SHORT.search(text, max(start, end - 8), end):
-            yield from split_long(text, start, stop, held)
-            start = stop
-    if start < len(text):
-        yield from split_long(text, start, len(text), held)
+    """Yield the sentences of a paragraph, each with the white space after it.
 
-
-def split_long(
-    text: str,
-    start: int,
-    stop: int,
-    held: Sequence[tuple[int, int]] = (),
-    most: int = MAX_SENTENCE_CHARS,
-) -> Iterator[str]:
-    """Yield `text[start:stop]`, in several parts if it has more than `most` characters.
-
-    No part ends within a stretch of `held`, as far as that can be.
+    None ends between two signs that belong together, such as those of a link.
     """
+    held = _spans_of_signs(text)
+    start = end = 0
+    for part in split_prose(text, least_line=MAX_SENTENCE_CHARS):
+        end += len(part)
+        if end == len(text) or not _is_within(end, held):
+            yield text[start:end]
+            start = end
+
+
+def _split_long(text: str, start: int, stop: int, most: int) -> Iterator[str]:
+    """Yield `text[start:stop]`, in several parts if it has more than `most` characters."""
     while stop - start > most:
         least, last = start + most // 8, start + most // 3
-        places = _loose_ends(text, least, last)
-        end = next((place for place in places if not _is_within(place, held)), None)
+        end = next(_loose_ends(text, least, last), None)
         if end is None and _SPACELESS.search(text, least, last):
             end = max(unit_ends(text, "character", least, last), default=None)
         if end is None:  # one word, or all of it between signs: up to the next end

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import tracemalloc
-from collections import OrderedDict
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ import promptforge as pf
 from promptforge import plugins
 from promptforge.files import access
 from promptforge.rendering import what_if
-from promptforge.selection import query
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.templating import language
 from promptforge.trimming import kinds, pieces
@@ -315,19 +313,6 @@ def test_a_long_text_is_not_copied_whole(options: dict[str, Any]) -> None:
     finally:
         tracemalloc.stop()
     assert result.tokens <= 500 and copied < len(text) * 0.7
-
-
-@pytest.mark.parametrize("budget", [60, 200, 900])
-def test_passages_that_are_cut_when_asked_for_are_the_same(
-    budget: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "".join(f"Order {n} is number {n % 7}.\n\nIt is refunded. " for n in range(300))
-    items = [{"content": text}, {"content": "A refund of 77 is rare. " * 40}]
-    held = pf.render(items, max_tokens=budget, query="refund of order 77")
-    monkeypatch.setattr(pieces, "MAX_CHARS_HELD", 100)
-    monkeypatch.setattr(query, "_relevance_by_key", OrderedDict())
-    cut = pf.render(items, max_tokens=budget, query="refund of order 77", reserve=1)
-    assert cut.text == held.text
 
 
 def test_the_passages_of_a_long_text_stay_small_enough_to_be_shown(

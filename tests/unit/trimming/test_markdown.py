@@ -124,15 +124,15 @@ def test_few_link_definitions_always_stay_and_many_do_not() -> None:
 def test_sentences_end_where_nothing_is_open() -> None:
     text = (
         "It runs on port 80, e.g. Behind a proxy (see ch. 2. Then go on.) or *not. Really* so. "
-        "Dr. Who wrote it in 1963. "
-        "Call `a. B. C d e f g h i j` twice then. Read [the manual. All of it.](x) now and then. "
+        "Dr. Who wrote it down in 1963. "
+        "Call `a. B. C d e f g h i j` twice then. Read [the manual. All of it.](x) every now and then. "
         "ところで、これは別の文です。そして、最後の文はここで終わるのでした。"
     )
     assert list(split_sentences(text)) == [
         "It runs on port 80, e.g. Behind a proxy (see ch. 2. Then go on.) or *not. Really* so. ",
-        "Dr. Who wrote it in 1963. ",
+        "Dr. Who wrote it down in 1963. ",
         "Call `a. B. C d e f g h i j` twice then. ",
-        "Read [the manual. All of it.](x) now and then. ",
+        "Read [the manual. All of it.](x) every now and then. ",
         "ところで、これは別の文です。そして、最後の文はここで終わるのでした。",
     ]
 
