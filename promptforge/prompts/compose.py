@@ -46,7 +46,7 @@ from .messages import (
     join_messages,
     weigh,
 )
-from .providers import OTHER_FAMILY, SYSTEM_ROLES, FamilyRules
+from .providers import OTHER_FAMILY, SHAPES, SYSTEM_ROLES, FamilyRules, ProviderShape
 
 MAX_ARGUMENT_CHARS = 120
 """Characters kept of a call's arguments in the line in the place of its result."""
@@ -116,28 +116,32 @@ class Composer:
     counter: Counter
     texts: Mapping[str, str]
     """System, instructions and question."""
-    one_text: bool
-    splits_texts: bool
-    """True if the shape keeps the texts of a message apart."""
-    citation: str | None
+    shape: ProviderShape
+    citation: str | None = None
     """The words that ask the LLM to cite; `None` if the provider asks."""
-    user_first: bool = False
-    """True if a message of the assistant may not be the first."""
     folds_system: bool = False
     """True if a system message may not stand within a conversation: the user says its text."""
     family: FamilyRules = OTHER_FAMILY
     """The rules of the chat template that prints the messages."""
     tools: Sequence[str] = ()
     """Definitions of tools, as JSON."""
-    look_back: int = 0
-    """Blocks before a mark of the cache at which the provider looks for a cached prefix."""
     _counts: dict[str, int] = field(default_factory=dict)
     _printed: Sequence[str] = ()
     """The texts of the parts, as they were printed last."""
 
     @property
+    def one_text(self) -> bool:
+        """True if the whole prompt is one text."""
+        return self.shape is SHAPES["text"]
+
+    @property
+    def splits_texts(self) -> bool:
+        """True if the shape keeps the texts of a message apart."""
+        return bool(self.shape.family)
+
+    @property
     def joined(self) -> bool:
-        """Return True if the context and the question become one text of one message."""
+        """True if the context and the question become one text of one message."""
         return not (self.one_text or self.splits_texts)
 
     def compose(
@@ -181,7 +185,7 @@ class Composer:
         places: list[tuple[int, Role]] = []
         spoken = [n for n, message in enumerate(messages) if message.role not in SYSTEM_ROLES]
         alternates = self.family.alternates
-        user_first = self.user_first or alternates
+        user_first = self.shape.user_first or alternates
         if user_first and spoken and messages[spoken[0]].role == "assistant":
             places.append((spoken[0], "user"))
         if alternates:
@@ -404,7 +408,7 @@ class Composer:
             if part.name in marked and own:
                 marked.discard(part.name)
                 further = spare if part.name == "history" else 0
-                own = mark_history(own, further, self.look_back)
+                own = mark_history(own, further, self.shape.look_back)
             messages += own
         return join_messages(messages)
 
