@@ -9,17 +9,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import chain, islice
-from operator import is_
 from typing import Any, NamedTuple
 
-from ..config.options import Options
 from ..errors import Diagnostics
 from ..model import Item, Result
 from ..rendering.renderer import ContextRenderer, TemplateSet
 from ..text.words import late_pattern, split_words, terms_of_word
-from .compose import Composer
 from .ladder import FittedHistory, HistoryFitter
-from .messages import Message, TextBlock, ToolCall, ToolOutput, grow
+from .messages import Message, TextBlock, ToolCall, ToolOutput
 
 MIN_SHARE_OF_WORDS = 0.35
 """A text is recalled if it holds this share of the weight of the question's words."""
@@ -64,15 +61,15 @@ MAX_LABEL_CHARS = 120
 """Longer arguments of a call do not name it."""
 
 
-def find_hidden(history: HistoryFitter, shown: Sequence[Message | None]) -> Iterator[Hidden]:
-    """Yield what is gone or shorter of the turns of these messages."""
-    for number, turn in enumerate(history.turns, 1):
-        for n in turn[: max(0, len(shown) - turn.start)]:
-            now = shown[n]
+def find_hidden(history: HistoryFitter, fitted: FittedHistory, asked: bool) -> Iterator[Hidden]:
+    """Yield what is gone or shorter of turns before the question; `asked`: it stands after all."""
+    for number, turn in enumerate(history.turns[: None if asked else -1], 1):
+        for n in turn:
+            shown = fitted.messages[n]
             for at, block in enumerate(history.messages[n].blocks):
                 if not isinstance(block, ToolOutput | TextBlock) or not block.text.strip():
                     continue
-                if now is None or block.text not in _texts(now):
+                if shown is None or block.text not in _texts(shown):
                     yield Hidden(block.text, history.calls.get((n, at)), number)
 
 
@@ -102,7 +99,7 @@ def recall_passages(
     current: TemplateSet | None,
     *,
     asked: bool,
-    beside: tuple[str, ...] = (),
+    beside: Sequence[str] = (),
 ) -> str:
     """Return passages of what the history no longer shows that answer the question; or nothing.
 
@@ -111,55 +108,17 @@ def recall_passages(
     """
     if not (fitted.changed and question and tokens > 0):
         return ""
-    current = current or plain_renderer()._current(Diagnostics())
-    composer = history.composer
-    end = history.turns[-1].stop if asked else history.turns[-1].start
-    shown = fitted.messages[:end]
-    given = current, composer.options
-
-    def find(known: _Recalled | None, rest: Sequence[Message]) -> _Recalled:
-        if known is not None and not rest and known.holds(given, shown):
-            return known
-        hidden = list(find_hidden(history, shown))
-        text = _print_passages(question, hidden, shown, tokens, current, composer, beside)
-        return _Recalled(given, shown, text)
-
-    # The question of a turn that goes on stands for many steps, and mostly all before it does.
-    about = composer.cost_key and ("recall", question, tokens, beside, composer.cost_key)
-    return grow(history.messages[:end], about, find).text
-
-
-class _Recalled(NamedTuple):
-    """The passages for a question, and all that they depend on beside its words."""
-
-    given: tuple[TemplateSet, Options]
-    shown: tuple[Message | None, ...]
-    text: str
-
-    def holds(self, given: object, shown: Sequence[Message | None]) -> bool:
-        """Return True if these messages would give the same passages."""
-        return self.given == given and all(map(is_, self.shown, shown))
-
-
-def _print_passages(
-    question: str,
-    hidden: Collection[Hidden],
-    messages: Sequence[Message | None],
-    tokens: int,
-    current: TemplateSet,
-    composer: Composer,
-    beside: Sequence[str],
-) -> str:
-    items = choose_hidden(question, hidden)
+    items = choose_hidden(question, list(find_hidden(history, fitted, asked)))
     if not items:
         return ""
-    options = composer.options
+    options = history.composer.options
+    current = current or plain_renderer()._current(Diagnostics())
     form = options.format
     if form not in current.templates.formats(RECALL_LAYOUT):
         form = "markdown"
     # Filters of the context are not for them.
     given: dict[str, Any] = {"layout": RECALL_LAYOUT, "format": form, "marker": options.marker}
-    given |= {"query": question, "merge_overlaps": False, "tokenizer": composer.counter}
+    given |= {"query": question, "merge_overlaps": False, "tokenizer": history.composer.counter}
 
     def render(size: int) -> Result:
         sized = {**given, "max_tokens": size}
@@ -168,7 +127,8 @@ def _print_passages(
     longest = render(tokens)
     shown = [(each.index, each.content) for each in longest.shown]
     found = find_answers(question, [(items[n].name or "", text) for n, text in shown])
-    seen = _parts(text for m in messages if m is not None for text in _texts(m))
+    end = history.turns[-1].stop if asked else history.turns[-1].start
+    seen = _parts(text for m in fitted.messages[:end] if m is not None for text in _texts(m))
     missing = set(chain.from_iterable(answer for answer in found if not seen.issuperset(answer)))
     size = MIN_TOKENS_RECALLED
     while missing and size < min(tokens, longest.tokens):

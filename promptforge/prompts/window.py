@@ -169,7 +169,7 @@ class WindowFitter:
             recall_room(history, self.composer.options.recall_share, asked),
             self.templates,
             asked=not self._runs,
-            beside=tuple(texts.values()),
+            beside=list(texts.values()),
         )
 
     def _shrink(self, result: Result | None, limit: int, room: int, window: int) -> FittedPrompt:

@@ -124,7 +124,9 @@ def test_a_pinned_turn_is_shortened_and_goes_last(to: ShapeName) -> None:
     assert pinned[4]["content"] == "question 1?"
     free, kept = fitted(history, 900, to), fitted(pinned, 900, to)
     assert "question 1?" not in free.text and "question 1?" in kept.text
-    assert kept.tokens <= 900 and "pinned" not in kept.text + json.dumps(kept.request, default=str)
+    assert kept.tokens <= 900 and "pinned" not in kept.text + json.dumps(
+        kept.request, default=str
+    )
     if to == "openai":
         assert results(fitted(pinned, 2_500))[1] == plan != results(fitted(history, 2_500))[1]
         assert "question 0?" not in kept.text and "question 11?" in kept.text
