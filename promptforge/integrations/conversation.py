@@ -32,7 +32,7 @@ from ..prompts.messages import (
     weigh,
 )
 from ..prompts.providers import SYSTEM_ROLES
-from ..prompts.recall import recall_passages, recall_room
+from ..prompts.recall import RECALL_OVERHEAD_TOKENS, recall_passages
 from ..prompts.remembered import HistoryMemory
 from ..prompts.tools import read_tools
 from .bridge import Bridge, too_small
@@ -296,7 +296,12 @@ class ConversationWindow:
 
     def _fit(self, history: HistoryFitter, room: int) -> FittedHistory:
         """Fit the history, with passages of what it no longer shows before the question."""
-        fitted = history.fit(room)
+        reserve = 0
+        if history.runs and len(history.turns) > 1:
+            reserve = int(max(0, room) * self._bridge.setting("recall_share"))
+        if reserve < 2 * RECALL_OVERHEAD_TOKENS:  # no passage has room
+            reserve = 0
+        fitted = history.fit(room, None, reserve)
         if not history.runs:
             return fitted
         number = max(n for n in history.steps[-1][0] if history.messages[n].role == "user")
@@ -306,8 +311,7 @@ class ConversationWindow:
         if message is None or not texts:
             return fitted
         at, asked = texts[0]
-        tokens = recall_room(fitted, self._bridge.setting("recall_share"))
-        question = history.question_of(-1)
+        tokens, question = reserve - RECALL_OVERHEAD_TOKENS, history.question_of(-1)
         text = recall_passages(history, fitted, question, tokens, None, asked=False)
         if not text:
             return fitted

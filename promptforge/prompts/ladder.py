@@ -157,12 +157,12 @@ class HistoryFitter:
         """True if the newest turn has a question that the user asked in the history."""
         return bool(self.turns) and self.messages[self.turns[-1].start].role == "user"
 
-    def fit(self, room: int, question: int | None = None) -> FittedHistory:
+    def fit(self, room: int, question: int | None = None, reserve: int = 0) -> FittedHistory:
         """Return the history in at most `room` tokens, if that can be.
 
         `question` are the tokens of one that is asked after the history; they count as well. None:
-        the newest turn is the one to be answered. Without any room, only the last request counts:
-        no earlier one had it.
+        the newest turn is the one to be answered. `reserve` tokens stay free once the history does
+        not fit whole. Without any room, only the last request counts: no earlier one had it.
         """
         total = sum(self.costs)
         if total + (question or 0) <= int(max(0, room) * self.composer.options.compact_at):
@@ -173,7 +173,7 @@ class HistoryFitter:
             if known is not None and known.holds_for(self):
                 replay = known.copy(self)
             else:
-                replay, rest = _Replay(self, room), self.messages
+                replay, rest = _Replay(self, room, reserve), self.messages
             for n in range(len(self.messages) - len(rest), len(self.messages)):
                 asked = n > 0 and self.messages[n - 1].role != "assistant"
                 if asked and had_room and self.messages[n].role == "assistant":
@@ -182,7 +182,7 @@ class HistoryFitter:
             return replay
 
         key, templates = self.composer.cost_key, self.composer.templates
-        about = key and (room, had_room, self._boundary, key, templates)
+        about = key and (room, reserve, had_room, self._boundary, key, templates)
         replay = grow(self.messages, about, go_on).copy(self)
         replay.settle(len(self.messages) - 1, question)
         return replay.result()
@@ -212,10 +212,11 @@ class HistoryFitter:
 class _Replay:
     """Takes the messages of a history one by one, and decides as each request did."""
 
-    def __init__(self, fitter: HistoryFitter, room: int) -> None:
+    def __init__(self, fitter: HistoryFitter, room: int, reserve: int) -> None:
         self._fitter, self._composer = fitter, fitter.composer
         self._given_room, self._options = room, fitter.composer.options
-        self._room = max(0, room)
+        self._first_high = int(max(0, room) * self._options.compact_at)
+        self._room = max(0, room - reserve)
         self._high = int(self._room * self._options.compact_at)
         self._low = int(self._high * self._options.compact_to)
         self._first = max(MIN_TOKENS_SHORTENED, self._room // FIRST_DIVISOR)
@@ -277,7 +278,7 @@ class _Replay:
         more = question or 0
         if question is not None:
             self._end_turn()
-        if self.total + more <= self._high:
+        if self.total + more <= (self._high if self._over else self._first_high):
             return
         is_first, self._over = not self._over, True
         self.total += more

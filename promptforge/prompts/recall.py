@@ -79,18 +79,6 @@ def plain_renderer() -> ContextRenderer:
     return ContextRenderer(max_items=None, min_score=None)
 
 
-def recall_room(fitted: FittedHistory, share: float, asked: int = 0) -> int:
-    """Return the tokens for passages: a share of the room, halved until so many are free.
-
-    It moves seldom while a turn goes on, and so do the passages. `asked` are those of the question.
-    """
-    left = max(0, fitted.room - fitted.tokens - asked)
-    tokens = int(max(0, fitted.room) * share)
-    while tokens > left:
-        tokens //= 2
-    return tokens - RECALL_OVERHEAD_TOKENS
-
-
 def recall_passages(
     history: HistoryFitter,
     fitted: FittedHistory,

@@ -16,7 +16,7 @@ from ..rendering.renderer import TemplateSet
 from .compose import ComposedPrompt, Composer, PromptContext
 from .ladder import FittedHistory, HistoryFitter
 from .messages import Message
-from .recall import recall_passages, recall_room
+from .recall import RECALL_OVERHEAD_TOKENS, recall_passages
 
 ROOM_STEPS = 16
 """The history gets the rest of the context by 16ths of the room, so that its cut moves seldom."""
@@ -114,7 +114,7 @@ class WindowFitter:
             asked = None
         # The question counts as it will when it stands in the history of the next prompt.
         room += asked or 0
-        return self.history.fit(room, asked)
+        return self.history.fit(room, asked, self._reserve(room))
 
     def _least_history(self, room: int) -> FittedHistory:
         """Return the history fitted into no room; any other one if it surely is in this room."""
@@ -129,6 +129,11 @@ class WindowFitter:
     def _runs(self) -> bool:
         """True if the question to be answered stands in the history."""
         return self.history.runs and not self.composer.texts.get("question")
+
+    def _reserve(self, room: int) -> int:
+        if room >= UNLIMITED_TOKENS or len(self.history.turns) - self._runs < 1:
+            return 0
+        return int(room * self.composer.options.recall_share)
 
     def _fit_required(self, least: FittedHistory, room: int, window: int) -> FittedPrompt:
         """Fit required items that need the room promised to the history."""
@@ -161,12 +166,12 @@ class WindowFitter:
         """Return passages of what the history no longer shows that answer the question."""
         if not history.changed:
             return ""
-        texts, asked = self.composer.texts, self.composer.question_cost()
+        texts = self.composer.texts
         return recall_passages(
             self.history,
             history,
             texts.get("question") or self.history.question_of(-1),
-            recall_room(history, self.composer.options.recall_share, asked),
+            self._reserve(history.room) - RECALL_OVERHEAD_TOKENS,
             self.templates,
             asked=not self._runs,
             beside=list(texts.values()),

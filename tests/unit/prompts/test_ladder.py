@@ -122,9 +122,9 @@ def test_a_pinned_turn_is_shortened_and_goes_last(to: ShapeName) -> None:
     pinned = [dict(message) for message in history]
     pinned[4]["pinned"] = True
     assert pinned[4]["content"] == "question 1?"
-    free, kept = fitted(history, 900, to), fitted(pinned, 900, to)
+    free, kept = fitted(history, 1_000, to), fitted(pinned, 1_000, to)
     assert "question 1?" not in free.text and "question 1?" in kept.text
-    assert kept.tokens <= 900 and "pinned" not in kept.text + json.dumps(
+    assert kept.tokens <= 1_000 and "pinned" not in kept.text + json.dumps(
         kept.request, default=str
     )
     if to == "openai":

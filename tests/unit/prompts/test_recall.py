@@ -120,19 +120,3 @@ def test_an_answer_that_the_prompt_shows_is_not_repeated() -> None:
     shown, recalled = ask("\n".join(LOG), "Which job failed?")
     assert LOG[200] in shown and LOG[100] not in shown
     assert recalled == ""
-
-
-def test_a_larger_share_for_passages_takes_nothing_from_the_history() -> None:
-    history: list[dict[str, Any]] = []
-    for n in range(60):
-        history += [
-            {"role": "user", "content": f"Where is pump {n}? " + "It hums. " * 9},
-            {"role": "assistant", "content": f"Pump {n} stands in hall {n * 7}. " + "Yes. " * 9},
-        ]
-    renderer = pf.Renderer(profile="gpt", context_window=1_500, reserve=0)
-    kept = []
-    for share in (0.1, 0.5):
-        prompt = renderer.prompt(history=history, user="Where was pump 3?", recall_share=share)
-        assert "hall 21." in prompt.text and prompt.tokens <= 1_500
-        kept.append(prompt.history.kept)
-    assert kept[0] == kept[1] > 10
