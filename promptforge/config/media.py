@@ -17,6 +17,8 @@ IMAGES_PER_FILE = 10
 """Images that a file or recording of unknown length costs at most."""
 _HEAD_CHARACTERS = 1 << 18
 """Base64 read of an image: before its size, a camera may put a preview."""
+_MOST_PIXELS_PER_CHARACTER = 6192
+"""Pixels in a character of base64: deflate makes 1032 bytes of one, with eight pixels in each."""
 _MAX_INFLATED_BYTES = 1 << 24
 """Bytes read of one compressed part of a PDF."""
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
@@ -39,7 +41,13 @@ class MediaCosts(NamedTuple):
         cost = costs.get(_detail_of(image)) or costs.get("auto")
         if cost is None:
             return self.image_tokens
-        if cost.patch is not None and (size := image_size(_longest_text(image))):
+        data = _longest_text(image)
+        size = None
+        if cost.patch is not None:
+            size = image_size(data)
+        # Of a size that so few bytes cannot hold, as 100,000 by 100,000 in one line, nothing is
+        # known: the provider refuses the image.
+        if size is not None and size[0] * size[1] <= len(data) * _MOST_PIXELS_PER_CHARACTER:
             return cost.tokens(size)
         return self.image_tokens if cost.max_tokens is None else cost.max_tokens
 

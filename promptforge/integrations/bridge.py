@@ -26,6 +26,7 @@ from ..errors import BudgetError, Diagnostics, ItemError, OptionError, pip_insta
 from ..files import Folders, folder_paths
 from ..model import FAR, Item, Result, ShownItem
 from ..prompts.compose import Composer, PromptTemplates
+from ..prompts.providers import SHAPES, ShapeName
 from ..prompts.shorten import CONTENTS_LAYOUTS
 from ..rendering.loops import run_in_thread as run_in_thread
 from ..rendering.loops import wait_for
@@ -217,7 +218,7 @@ class Bridge:
             return {"content": document}
         return orient_score(document, self._order)
 
-    def composer(self, *, splits_texts: bool = True) -> Composer:
+    def composer(self, to: ShapeName = "openai") -> Composer:
         """Return the composer of a conversation by these options."""
         options = self._renderer.check()
         # A provider's own count is asked for finished prompts alone.
@@ -225,14 +226,13 @@ class Bridge:
         if self._templates is None:
             found = Templates(self._folders)
             self._templates = PromptTemplates(found, options.prompt, options.format)
-        shape: dict[str, Any] = {"one_text": False, "splits_texts": splits_texts, "citation": None}
-        return Composer(self._templates, options, counter, {}, **shape)
+        return Composer(self._templates, options, counter, {}, SHAPES[to])
 
     def enclose(self, context: str, question: str) -> str:
         """Return the context as it stands before the question in one text: with its end marked."""
         if not context:
             return ""
-        return self.composer(splits_texts=False).print_before("context", context, question)
+        return self.composer("roles").print_before("context", context, question)
 
     def fit_joined(
         self,

@@ -46,7 +46,7 @@ from .messages import (
     join_messages,
     weigh,
 )
-from .providers import OTHER_FAMILY, SYSTEM_ROLES, FamilyRules
+from .providers import OTHER_FAMILY, SHAPES, SYSTEM_ROLES, FamilyRules, ProviderShape
 
 MAX_ARGUMENT_CHARS = 120
 """Characters kept of a call's arguments in the line in the place of its result."""
@@ -116,28 +116,30 @@ class Composer:
     counter: Counter
     texts: Mapping[str, str]
     """System, instructions and question."""
-    one_text: bool
-    splits_texts: bool
-    """True if the shape keeps the texts of a message apart."""
-    citation: str | None
+    shape: ProviderShape
+    citation: str | None = None
     """The words that ask the LLM to cite; `None` if the provider asks."""
-    user_first: bool = False
-    """True if a message of the assistant may not be the first."""
     folds_system: bool = False
     """True if a system message may not stand within a conversation: the user says its text."""
     family: FamilyRules = OTHER_FAMILY
     """The rules of the chat template that prints the messages."""
     tools: Sequence[str] = ()
     """Definitions of tools, as JSON."""
-    look_back: int = 0
-    """Blocks before a mark of the cache at which the provider looks for a cached prefix."""
     _counts: dict[str, int] = field(default_factory=dict)
-    _printed: Sequence[str] = ()
-    """The texts of the parts, as they were printed last."""
+
+    @property
+    def one_text(self) -> bool:
+        """True if the whole prompt is one text."""
+        return self.shape is SHAPES["text"]
+
+    @property
+    def splits_texts(self) -> bool:
+        """True if the shape keeps the texts of a message apart."""
+        return bool(self.shape.family)
 
     @property
     def joined(self) -> bool:
-        """Return True if the context and the question become one text of one message."""
+        """True if the context and the question become one text of one message."""
         return not (self.one_text or self.splits_texts)
 
     def compose(
@@ -155,7 +157,6 @@ class Composer:
         given = self._given_parts(context, history, recall)
         boundary = self._boundary(given)
         printed = [(part, self._print(part, boundary)) for part in given]
-        self._printed = [text for _, text in printed]
         whole, fillers, folded = None, list[Message](), 0
         if self.one_text:
             parts = tuple(part._replace(text=text, messages=()) for part, text in printed)
@@ -181,7 +182,7 @@ class Composer:
         places: list[tuple[int, Role]] = []
         spoken = [n for n, message in enumerate(messages) if message.role not in SYSTEM_ROLES]
         alternates = self.family.alternates
-        user_first = self.user_first or alternates
+        user_first = self.shape.user_first or alternates
         if user_first and spoken and messages[spoken[0]].role == "assistant":
             places.append((spoken[0], "user"))
         if alternates:
@@ -269,8 +270,7 @@ class Composer:
     def count(self, text: str) -> int:
         """Return the tokens of a text, counted once."""
         if text not in self._counts:
-            # The printed parts are counted by themselves as well.
-            self._counts[text] = self.counter.count_parts(_cut_out(text, self._printed))
+            self._counts[text] = self.counter.count(text)
         return self._counts[text]
 
     def count_part(self, part: PromptSegment) -> int:
@@ -404,20 +404,9 @@ class Composer:
             if part.name in marked and own:
                 marked.discard(part.name)
                 further = spare if part.name == "history" else 0
-                own = mark_history(own, further, self.look_back)
+                own = mark_history(own, further, self.shape.look_back)
             messages += own
         return join_messages(messages)
-
-
-def _cut_out(whole: str, texts: Iterable[str]) -> list[str]:
-    """Cut a text where these others stand in it, one behind the other."""
-    pieces = []
-    for text in filter(None, texts):
-        before, found, after = whole.partition(text)
-        if found:
-            pieces += [before, found]
-            whole = after
-    return [*pieces, whole]
 
 
 def _fold_system(messages: Sequence[Message]) -> tuple[list[Message], int]:

@@ -632,26 +632,16 @@ class RestoringTokens(ControlTokens):
 
 
 def _block(block: MessageBlock, controls: ControlTokens) -> tuple[MessageBlock, int]:
-    if isinstance(block, CitedItem):
-        (title, source, text), count = controls.break_up_data(
-            [block.title, block.source, block.text]
-        )
-        return replace(block, title=title, source=source, text=text), count
+    """Return the block with every control token in it broken up, and the number of changes."""
     original, count = controls.break_up_data(block.original)
-    if isinstance(block, OpaqueBlock):
-        return replace(block, original=original), count
-    if isinstance(block, ImageBlock):
-        (mime, url), changes = controls.break_up_data([block.mime, block.url])
-        return replace(block, mime=mime, url=url, original=original), changes
-    if isinstance(block, TextBlock):
-        text, count = controls.break_up(block.text)
-        return replace(block, text=text, original=original), count
     # A chat template prints ids and names too.
-    (id_, name), changes = controls.break_up_data([block.id, block.name])
-    named: Any = replace(block, id=id_, name=name, original=original)
-    if isinstance(block, ToolOutput):
-        text, count = controls.break_up(block.text)
-        return replace(named, text=text), count + changes
+    names = [name for name in _PRINTED if hasattr(block, name)]
+    texts, changes = controls.break_up_data([getattr(block, name) for name in names])
+    made: Any = replace(block, original=original, **dict(zip(names, texts, strict=True)))
+    if isinstance(block, OpaqueBlock):
+        return made, count
+    if not isinstance(block, ToolCall):
+        return made, changes
     arguments, count = block.arguments, 0
     # A server may decode the escapes, so "\u003c|im_end|>" is a token too. The change is made in
     # the decoded texts, so that the arguments stay JSON.
@@ -659,5 +649,9 @@ def _block(block: MessageBlock, controls: ControlTokens) -> tuple[MessageBlock, 
         decoded, count = controls.break_up_data(json.loads(arguments))
         if count or controls.holds(arguments):
             arguments = json.dumps(decoded, ensure_ascii=False)
-            named = replace(named, original=None)
-    return replace(named, arguments=arguments), count + changes
+            made = replace(made, original=None)
+    return replace(made, arguments=arguments), count + changes
+
+
+_PRINTED = ("id", "name", "mime", "url", "title", "source", "text")
+"""Fields of blocks that an LLM may read as they are."""

@@ -337,14 +337,11 @@ class _PromptMaker:
             self.options,
             estimate,
             {**self.parts.texts, **own.texts},
-            one_text=self.to == "text",
-            splits_texts=bool(self.shape.family),
-            citation=citation,
-            user_first=self.shape.user_first,
-            folds_system=self.folds_system,
-            family=self.rules,
-            tools=self.tools.texts,
-            look_back=self.shape.look_back,
+            self.shape,
+            citation,
+            self.folds_system,
+            self.rules,
+            self.tools.texts,
         )
         render = None
         if self.parts.items:
@@ -355,8 +352,6 @@ class _PromptMaker:
             render,
             functools.partial(show_context, cited=self.cites, controls=self.parts.controls),
             self.cap,
-            self.options.history_share,
-            self.options.recall_share,
             current,
         )
         fitted, counted = self._fit(fitter, counter)

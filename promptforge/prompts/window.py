@@ -60,10 +60,6 @@ class WindowFitter:
     """Returns the text or items of the context to print; `None` for nothing."""
     cap: int | None
     """Tokens of the context at most."""
-    share: float
-    """The part of the room that is promised to the history."""
-    recall_share: float
-    """The part of the room of the history for passages of what it no longer shows."""
     templates: TemplateSet
     """Prints the passages."""
 
@@ -88,7 +84,7 @@ class WindowFitter:
             return self._shrink(None, 0, room, window)
         # A context of one character shows the overhead of the templates around any context.
         overhead = self.composer.compose(PromptContext("x"), ()).tokens - fixed
-        promised = int(room * self.share)
+        promised = int(room * self.composer.options.history_share)
         promised = max(promised, self._least_history(promised).tokens)
         if self.cap is not None:
             promised = max(promised, room - overhead - self.cap)
@@ -137,7 +133,7 @@ class WindowFitter:
     def _reserve(self, room: int) -> int:
         if room >= UNLIMITED_TOKENS or len(self.history.turns) - self._runs < 1:
             return 0
-        return int(room * self.recall_share)
+        return int(room * self.composer.options.recall_share)
 
     def _fit_required(self, least: FittedHistory, room: int, window: int) -> FittedPrompt:
         """Fit required items that need the room promised to the history."""

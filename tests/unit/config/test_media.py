@@ -34,12 +34,19 @@ HEADS = {
 def png(width: int, height: int) -> str:
     """Return the base64 of the beginning of a PNG of this size."""
     head = base64.b64decode(HEADS["png"])
-    return base64.b64encode(head[:16] + struct.pack(">II", width, height) + head[24:]).decode()
+    rest = bytes(width * height // 8000)  # as many as so many pixels take at least
+    return base64.b64encode(head[:16] + struct.pack(">II", width, height) + rest).decode()
 
 
 def costs(profile: str) -> MediaCosts:
     options = apply_options(Options(), load_profile(profile).options)
     return MediaCosts(*(getattr(options, name) for name in MediaCosts._fields))
+
+
+def test_a_size_that_so_few_bytes_cannot_hold_costs_what_an_unknown_one_does() -> None:
+    media = costs("gpt")
+    lie = base64.b64decode(png(1, 1))[:16] + struct.pack(">II", 100_000, 100_000) + bytes(900)
+    assert media.image(base64.b64encode(lie).decode()) == media.image("x") == 12_000
 
 
 @pytest.mark.parametrize("form", HEADS)

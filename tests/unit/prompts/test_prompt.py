@@ -631,7 +631,8 @@ def test_images_and_thoughts_are_priced() -> None:
 
     def cost(size: tuple[int, int], shape: str) -> int:
         head = base64.b64decode(PNG)
-        data = base64.b64encode(head[:16] + struct.pack(">II", *size) + head[24:]).decode()
+        rest = bytes(size[0] * size[1] // 8000)  # as many as so many pixels take at least
+        data = base64.b64encode(head[:16] + struct.pack(">II", *size) + rest).decode()
         source = {"type": "base64", "media_type": "image/png", "data": data}
         block: Data = {"type": "image", "source": source}
         history: list[Any] = [{"role": "user", "content": ["q", block]}]
