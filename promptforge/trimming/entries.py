@@ -23,11 +23,13 @@ from .xml import read_elements
 from .yaml import read_yaml
 
 _NAMING = frozenset(["apiVersion", "id", "key", "kind", "name", "title", "type", "uses"])
-"""Keys that name their mapping."""
+"""Keys that name their mapping; the first under a head go with it."""
 MAX_LINES_OF_A_PIECE = 3
 """Lines of an entry up to which it is one piece: a mark would be as long as what it replaces."""
 MAX_LINES_OF_A_RECORD = 6
 """The same of what a program prints: a commit, an address of a network."""
+MAX_LINES_OF_A_HEAD = 5
+"""Lines of a document up to which its first scalars are its head."""
 MANY = 8
 """Entries beside each other up to which they are equals; of twice as many, the last count as one
 level deeper, and so on: a list of hundreds leaves room for what else is there."""
@@ -153,6 +155,23 @@ def _held_by_head(
     is_all = entry.first + len(few) == entry.last and max(map(len, few)) <= MAX_CHARS_OF_A_LINE
     if is_all and sum(not line.isspace() for line in few) <= most:
         yield from _all_under(entries, number)
+        return
+    is_document = entry.kind == DOCUMENT or (entry.parent < 0 and entry.key in _NAMING)
+    waiting = list(entry.children)
+    while waiting:
+        child = entries[waiting[0]]
+        named = child.key in _NAMING
+        first = entries[child.children[0]] if child.children else None
+        if child.end - entry.first > MAX_LINES_OF_A_HEAD or child.kind == IN_STRING:
+            return
+        if first is None and (named or is_document):
+            yield waiting.pop(0)
+        elif is_document and first is not None and first.key in _NAMING and not first.children:
+            yield waiting[0]  # `metadata:` and the name under it
+            yield child.children[0]
+            return
+        else:
+            return
 
 
 def _all_under(entries: Sequence[DataEntry], number: int) -> Iterator[int]:

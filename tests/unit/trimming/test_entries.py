@@ -30,7 +30,7 @@ def pieces_of(text: str, language: str = "yaml") -> Pieces:
         (
             "toml",
             't = """\n[x]\n"""\nl = [\n"]",\n[1],\n]\n\n[a]\nname = 1\nb = 2\nc = 3\nd = 4\n',
-            ['t = """\n[x]\n"""\n', 'l = [\n"]",\n[1],\n]\n\n', "[a]\n", "name = 1\n", "b = 2\n", "c = 3\n", "d = 4\n"],
+            ['t = """\n[x]\n"""\n', 'l = [\n"]",\n[1],\n]\n\n', "[a]\nname = 1\n", "b = 2\n", "c = 3\n", "d = 4\n"],
         ),
         ("properties", "a = 1, \\\n2\nb: 3\nc\n", ["a = 1, \\\n2\n", "b: 3\n", "c\n"]),
         (

@@ -137,7 +137,7 @@ def test_what_is_found_of_a_document_stands_under_its_name() -> None:
         # The first names under a head are one piece with it.
         (
             "steps:\n  - name: Build\n    uses: x\n    with: {}\n    env: {}\n",
-            ["steps:\n", "  - name: Build\n", "    uses: x\n", "    with: {}\n", "    env: {}\n"],
+            ["steps:\n", "  - name: Build\n    uses: x\n", "    with: {}\n", "    env: {}\n"],
         ),
         # A template of Helm is read by its lines.
         (
