@@ -631,7 +631,7 @@ def unused_folder_hint(name: str, arguments: Sequence[str]) -> str:
         ("profiles", (f"{name}.yaml", f"{name}.yml")),
     ):
         named = any(word.partition("=")[0] == f"--{folder}" for word in arguments)
-        there = [f"{folder}/{place}" for place in places if Path(folder, place).exists()]
+        there = [path for path in (f"{folder}/{place}" for place in places) if os.path.exists(path)]
         if there and not (named or os.environ.get(f"PROMPTFORGE_{folder.upper()}")):
             hint += f"; {printable(there[0])} is here: add --{folder} {folder}"
     return hint

@@ -11,6 +11,8 @@ from .types import Cost, PackingStep, Variant, budget_unit, fits_within
 
 MAX_PASSAGES_RETRIED = 12
 """Passages set aside that are tried again when the page leaves room after all."""
+MIN_TOKENS_OF_A_CUT_PASSAGE = 8
+"""Fewer tokens of a passage say nothing: a word before a long formula."""
 
 
 class ChosenPassage(NamedTuple):
@@ -56,6 +58,11 @@ class PassageSource(Protocol):
 
     def may_grow(self, index: int) -> bool:
         """Return True for an item that is shown with its answer, and with more if there is room."""
+
+    def variant_with_beginning(
+        self, passage: ChosenPassage, numbers: Collection[int], room: float, unit: int
+    ) -> Variant | None:
+        """Return an item with these passages and the beginning of one more, if some of it fits."""
 
 
 def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: PassageSource) -> None:
@@ -103,6 +110,7 @@ class _ShownPassages:
         self._source = source
         self._limit = limit
         self._max_items = max_items
+        self._partial: dict[int, Variant] = {}
 
     def measure_room(self, items: Sequence[int]) -> PassageRoom:
         """Return the room for passages of these items."""
@@ -120,7 +128,8 @@ class _ShownPassages:
 
     def variants(self) -> dict[int, Variant]:
         """Return the shown items, each with its passages."""
-        return {index: self._source.variant(index, n) for index, n in self.numbers.items()}
+        found = {index: self._source.variant(index, n) for index, n in self.numbers.items()}
+        return {**found, **self._partial}
 
     def fill(self, best: Sequence[ChosenPassage], aside: Sequence[ChosenPassage]) -> None:
         """Show `best` as far as the page has room, then of `aside` as much as still fits."""
@@ -138,7 +147,9 @@ class _ShownPassages:
                     del self.numbers[passage.item]
         if not shown:
             self._fits()
-        self._add(deque([*best[len(shown) :], *aside]))
+        rest = [*best[len(shown) :], *aside]
+        self._add(deque(rest))
+        self._cut(rest)
 
     def _include(self, passage: ChosenPassage) -> None:
         self.numbers.setdefault(passage.item, set()).add(passage.number)
@@ -192,3 +203,24 @@ class _ShownPassages:
 
     def _room(self) -> float:
         return self._limit[self.unit] - self.cost[self.unit]
+
+    def _cut(self, passages: Sequence[ChosenPassage]) -> None:
+        """Show the beginning of one more passage of an item that is shown already."""
+        before, tried = self.cost, 0
+        for passage in passages:
+            shown = self.numbers.get(passage.item)
+            if shown is None or passage.number in shown:
+                continue
+            if self._room() < MIN_TOKENS_OF_A_CUT_PASSAGE or tried == MAX_PASSAGES_RETRIED:
+                return
+            tried += 1
+            # The seam to the text before it may cost a token or two: try again with less room.
+            for room in (self._room(), self._room() - 3):
+                variant = self._source.variant_with_beginning(passage, shown, room, self.unit)
+                if variant is None:
+                    break
+                self._partial = {passage.item: variant}
+                if self._fits():
+                    return
+                self.cost = before
+            self._partial = {}

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..packing.packings import PACKINGS
-from ..packing.passages import ChosenPassage, PassageRoom
+from ..packing.passages import MIN_TOKENS_OF_A_CUT_PASSAGE, ChosenPassage, PassageRoom
 from ..packing.types import Variant, content_variant
 from ..selection.passage_choice import (
     MIN_DOCUMENTS_OPENED,
@@ -24,6 +24,7 @@ from ..selection.passage_choice import (
 )
 from ..selection.query import QueryRelevance, Relevance
 from ..selection.repository import RankedChunk, RepositoryRelevance
+from ..tokenizers.registry import get_tokenizer
 from ..trimming.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -120,6 +121,22 @@ class Passages(ABC):
         if divided is None:
             return self.variant(pick.item, (pick.number,)).text
         return divided.parts[pick.number].text
+
+    def variant_with_beginning(
+        self, pick: ChosenPassage, passages: Collection[int], room: float, unit: int
+    ) -> Variant | None:
+        """Return an item with these passages and the beginning of one more that fits, if any."""
+        divided = self._divide(pick.item)
+        if divided is None or not divided.cuttable:
+            return None
+        counter = (self._page.counter, get_tokenizer("characters"))[unit]
+        text = divided.parts[pick.number].text
+        if room < math.inf:
+            end = int(room) - 1
+            text = counter.cut(text, end, "word").rstrip() or counter.cut(text, end, "character")
+        if self._page.counter.count(text) < MIN_TOKENS_OF_A_CUT_PASSAGE:
+            return None
+        return Variant("trimmed", divided.text(passages, (pick.number, text + " ")))
 
 
 class QueryPassages(Passages):

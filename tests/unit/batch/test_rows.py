@@ -594,6 +594,7 @@ def test_two_columns_of_one_name_and_a_date_of_pandas() -> None:
         batch.run(twice, "twice.jsonl", workers=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "duckdb"])
 def test_a_table_is_rows(library: str) -> None:
     module = pytest.importorskip(library)
