@@ -5,6 +5,7 @@ A sample has all fields, few or none: each takes other branches of a template.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,14 +14,14 @@ from msgspec.structs import replace
 
 from ..config.options import PROMPT_PARTS, Options, apply_options
 from ..engine import PROMPTS_FOLDER, Templates, format_of, get_tokenizer
-from ..errors import PromptForgeError, TemplateError
+from ..errors import PromptForgeError, TemplateError, quote
 from ..model import Item
 from ..prompts.compose import PromptTemplates
 from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
 from ..selection.filter import Candidates
 from ..templating.limits import TOO_MUCH_WORK
-from .findings import Finding, about_file
+from .findings import Finding, LintedText, about_file
 from .template_reader import TemplateLibrary
 from .yaml_files import LayoutFormat
 
@@ -163,6 +164,8 @@ def measure_layout(templates: Templates, pair: LayoutFormat, tokenizer: str) -> 
 
 # --- samples of whole prompts ---------------------------------------------------------------------
 
+_CITATION = "Name the sources."
+
 
 def try_prompts(
     library: TemplateLibrary, asked: Mapping[str, Path], wrong: set[str]
@@ -192,6 +195,7 @@ def _try_prompt(
         lost: dict[str, list[str]] = {}
         for part, name in prompt.unprinted(PROMPT_PARTS):
             lost.setdefault(name, []).append(part)
+        bare = prompt.bare_delimiter(_CITATION)
     except TemplateError as error:
         name, _, line = (error.where or "").partition(":")
         template = library.template(name)
@@ -210,3 +214,30 @@ def _try_prompt(
             remedy = "{{ part.text }} of every part"
         message = f"given and not printed: {', '.join(parts)}; print {remedy}"
         yield about_file(template.text.path, "PF818", message)
+    if bare is not None:
+        found = _find_mark(library, bare, names)
+        if found is not None:
+            text, at = found
+            message = _bare_message(text.text[at : at + len(bare)])
+            yield text.at(at, len(bare), "PF819", message)
+        elif not lost:  # a part that is lost comes first
+            yield about_file(first.text.path, "PF819", _bare_message(bare))
+
+
+def _bare_message(mark: str) -> str:
+    return (
+        f"{quote(mark)} has no {{{{ boundary }}}}, so a prompt with a part that holds it is refused"
+    )
+
+
+def _find_mark(
+    library: TemplateLibrary, mark: str, names: list[str]
+) -> tuple[LintedText, int] | None:
+    """Return the template in which a mark stands as it is printed, and its offset."""
+    for name in names:
+        template = library.template(name)
+        if template is not None:
+            found = re.search(re.escape(mark), template.text.text, re.IGNORECASE)
+            if found is not None:
+                return template.text, found.start()
+    return None

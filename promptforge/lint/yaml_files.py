@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped_words, wrong_words
-from ..config.options import OPTION_VOCABULARY, PROMPT_PARTS, Options
+from ..config.options import OPTION_VOCABULARY, PROMPT_PARTS, TEMPLATE_OPTIONS, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
 from ..engine import Templates, format_of, list_tokenizers
@@ -22,7 +22,7 @@ from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
 from ..plugins import plugin_names
 from ..templating.loader import suggest_format
-from ..tokenizers.registry import strip_factor
+from ..tokenizers.registry import strip_factor, suggest_spelling
 from ..trimming.kinds import PROGRAM_KINDS, TRIMMERS_BY_KIND, refuse_unknown_trimmer
 from ..yaml_reader import YamlPath, find_invisible, find_places, load_yaml
 from .findings import Edit, Finding, LintedText, about_file
@@ -239,10 +239,42 @@ def check_layout_settings(
         message = "auto means what the layout says, and this is where it says it"
         yield keys.value("group_by", "PF832", message)
     yield from _words_and_kinds(keys)
+    yield from _without_effect(keys, templates, known, own)
     yield from _left_open(keys)
     if keys.values.get("group_by", "kind") in ("kind", "category"):
         for key in ("sections", "titles"):
             yield from _misspelt_sections(keys, key, known.kinds(own))
+
+
+_SECTION_TITLE = re.compile(r"\b(?!item\b)\w+\.title\b|\[\s*[\"']title")
+"""A title of a section in a template; an item's `title` is its name."""
+
+
+def _without_effect(
+    keys: YamlKeys, templates: Templates, known: LayoutFiles, own: str
+) -> Iterator[Finding]:
+    """Yield findings about keys that no template of the layout, or of one based on it, prints."""
+    stated = {"titles", *TEMPLATE_OPTIONS} & keys.values.keys()
+    if keys.values.get("lines") == "each":  # the contents have the numbers
+        stated.discard("lines")
+    if not stated:
+        return
+    pairs = known.pages(own)
+    if not pairs:
+        return
+    try:
+        layouts = [templates.layout(each.layout, each.format) for each in pairs]
+        printed = {
+            name
+            for name in stated
+            if any(each.uses(TEMPLATE_OPTIONS.get(name, name)) for each in layouts)
+        }
+        if any(_SECTION_TITLE.search(each.sources()) for each in layouts):
+            printed.add("titles")
+    except PromptForgeError:  # said where these files are checked
+        return
+    message = "changes nothing: no template of the layout prints it"
+    yield from (keys.key(key, "PF848", f"{key} {message}") for key in sorted(stated - printed))
 
 
 def _words_and_kinds(keys: YamlKeys) -> Iterator[Finding]:
@@ -354,6 +386,9 @@ def _absent_names(
 
 def _absent_tokenizer(name: str) -> str | None:
     base = strip_factor(name)
+    meant = suggest_spelling(name)
+    if meant is not None:
+        return f"unknown tokenizer {quote(name)}; did you mean {quote(meant)}?"
     known = [each for each, _ in (*list_tokenizers(), *plugin_names("tokenizers"))]
     if base in known:
         return None

@@ -598,6 +598,15 @@ class PromptTemplates:
             raise TemplateError(message, where=self.template("prompt" if one_text else "question"))
         return f"-{nonce}"
 
+    def bare_delimiter(self, citation: str | None) -> str | None:
+        """Return a tag or line of a prompt as one text that carries no boundary."""
+        if self._syntax("prompt").is_parsed:
+            return None
+        left = self._find_bare(pick_nonce(()), _Frame(True, False, citation, ()))
+        tags = [f"<{tag}" for tag in sorted(left.tags)]
+        lines = ("".join(p for p in line if isinstance(p, str)).strip() for line in left.lines)
+        return next(iter([*tags, *sorted(filter(None, lines))]), None)
+
     def unprinted(self, names: Iterable[str], *, one_text: bool = True) -> list[tuple[str, str]]:
         """Return those of these parts that are not printed, each with the template at fault."""
         parts = tuple(dict.fromkeys(names))

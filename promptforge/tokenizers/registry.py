@@ -10,6 +10,7 @@ installed and never imported.
 
 import copyreg
 import hashlib
+import re
 from fractions import Fraction
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -90,6 +91,17 @@ def describe_tokenizer(name: str) -> dict[str, object]:
         family = TOKENIZER_PACKAGES[name]
         facts |= {"extra": family.extra, "installed": is_installed(family)}
     return facts
+
+
+def suggest_spelling(name: str) -> str | None:
+    """Return the right spelling of a name and a factor, as for `o200k_base x 1.2`, else None."""
+    found = re.fullmatch(r"([\w.-]{1,80}?) {0,3}[x\u00d7*] {0,3}([\d.]{1,9})", name)
+    if found is None:
+        return None
+    meant = f"{found[1]}*{found[2]}"
+    if meant == name or strip_factor(meant) not in _DESCRIPTIONS:
+        return None
+    return meant
 
 
 def strip_factor(name: str) -> str:
@@ -198,6 +210,9 @@ def _make(name: str) -> Counter:
 
 
 def _hint(name: str) -> str:
+    meant = suggest_spelling(name)
+    if meant is not None:
+        return f"; did you mean {quote(meant)}?"
     base, star, factor = name.rpartition("*")
     if star and (base in _DESCRIPTIONS or base.startswith(TOKENIZER_FILE)):
         return (

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from linted_folders import found, write
+
+import promptforge as pf
 
 pytestmark = pytest.mark.usefixtures("folder")
 SETTINGS: dict[str, tuple[str, str]] = {
@@ -69,6 +73,29 @@ def test_a_profile(text: str) -> None:
 def test_a_profile_may_name_what_lies_beside_it() -> None:
     write({"templates/mine/layout.yaml": "base: chunks", "profiles/a.yaml": "layout: mine"})
     assert found("profiles") == found("profiles/a.yaml") == []
+
+
+@pytest.mark.slow
+def test_a_key_that_a_layout_based_on_it_prints_has_an_effect() -> None:
+    write({"templates/mine/layout.yaml": "base: chunks\ntitles: {code: Programs}\n"})
+    assert found("templates/mine") == ["templates/mine/layout.yaml:2:1: PF848"]
+    write({"templates/mine/layout.yaml": "base: knowledge\ntitles: {code: Programs}\n"})
+    assert found("templates/mine") == []
+
+
+@pytest.mark.parametrize("lines", ["none", "each"])
+def test_line_numbers_have_an_effect_where_templates_print_them(lines: Any) -> None:
+    write({"templates/mine/layout.yaml": f"base: chunks\nlines: {lines}\n"})
+    assert found("templates/mine") == []
+    page = "{% for item in items %}\n{{ item.text }}\n{% endfor %}\n"
+    item = "{{ item.content | framed }}\n"
+    write({"templates/own/layout.md.j2": page, "templates/own/item.md.j2": item})
+    write({"templates/own/layout.yaml": f"lines: {lines}\n"})
+    # Numbers in contents need no template.
+    wrong = ["templates/own/layout.yaml:1:1: PF848"] if lines == "none" else []
+    assert found("templates/own") == wrong
+    said = pf.render([{"content": "a"}], templates="templates", layout="own", lines=lines).warnings
+    assert ("PF105" in [each.code for each in said]) is (lines == "none")
 
 
 @pytest.mark.slow

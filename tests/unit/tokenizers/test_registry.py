@@ -72,7 +72,7 @@ def test_an_unknown_name_says_what_there_is(name: str) -> None:
     message = str(caught.value)
     assert all(known in message for known, _ in list_tokenizers())
     assert "\n" not in message and "\x1b" not in message
-    assert ('did you mean "o200k_base"?' in message) == (name.lower().startswith("o200k_bas"))
+    assert ('did you mean "o200k_base"?' in message) == name.lower().startswith("o200k_bas")
 
 
 @pytest.mark.parametrize(
