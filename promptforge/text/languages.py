@@ -81,6 +81,8 @@ def language_of_text(path: str, text: str) -> str | None:
         ("<?xml", "<!DOCTYPE TS>")
     ):  # Qt's translations
         return "xml"
+    if language == "asciidoc" and text.startswith("-----BEGIN PGP "):  # a signature
+        return "pem"
     return language or language_of_script(text)
 
 

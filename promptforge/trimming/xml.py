@@ -20,6 +20,8 @@ _NO_TAGS = {
     ),
 }
 """The beginnings of comments and the like, and all up to the end of each."""
+_ENTITY = late_pattern(r"&(?!(?:amp|apos|gt|lt|quot);)[\w:][\w:.-]*+;")
+"""A reference to what only the text's own `<!DOCTYPE` tells."""
 _KEY = late_pattern(r"\s*<key>[^<]*+</key>\s*\Z")
 """A key of a property list: its value is the next element."""
 _TAG_NAME = late_pattern(r"\s*<([\w:.-]++)")
@@ -32,9 +34,11 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
     tags = _read_tags(text)
     ends = list(accumulate(map(len, lines)))
     tag = next(tags, None)
+    has_entities = bool(_ENTITY.search(text))
     start = number = 0
     while number < len(lines):
         opened = closed = 0
+        declares = False
         # What spans lines keeps them together: a comment, a tag with its attributes.
         while tag is not None and tag.start < ends[number]:
             if tag.end is None:
@@ -42,6 +46,7 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
             while tag.end > ends[number]:
                 number += 1
             closed, opened = _count_tag(tag, closed, opened)
+            declares = declares or (has_entities and text.startswith("<!DOCTYPE", tag.start))
             if not (around or opened or text.startswith(("<!", "<?"), tag.start)):
                 return None  # all of it is in this line
             tag = next(tags, None)
@@ -52,7 +57,7 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
             # Blanks go with the element before, a key with the one after.
             start = number
             continue
-        kind = HEADER if opened and not around else ""
+        kind = HEADER if declares or (opened and not around) else ""
         column = len(around) - closed + 0.5 * bool(closed)
         entry = reader.add(start, column, _name_of(lines[start]), kind)
         entry.end = reader.next = number

@@ -24,6 +24,8 @@ _KEY = late_pattern(
     r"""|:?[^\s:\[{"'|>#](?:[^:#\n]++|(?<=\S)[#]|:(?!\s|\Z))*+)[ \t]*:(?=\s|\Z)"""
 )
 _COMPLEX_KEY = late_pattern(r"\?(?=\s|\Z)")
+_PROPERTIES = late_pattern(r"(?:[!&]\S*+[ \t]*+)++(?:#.*)?\r?$")
+"""A line with nothing but the tag or the anchor of the value below it."""
 _TEXT_FOLLOWS = late_pattern(r"[ \t]*(?:&\S*+[ \t]++)?[|>]([-+\d]{0,2})[ \t]*(?:#.*)?\r?$")
 _NO_VALUE = late_pattern(r"[ \t]*(?:[!&]\S*+[ \t]*+)*+(?:#.*)?\r?$")
 """A value that is below its key: nothing behind the key but a tag, an anchor, a comment."""
@@ -73,6 +75,10 @@ def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
         inner: float = len(start[0].rstrip()) - 1 if is_item else len(start[1])  # of `- -` the last
         if key:
             inner, place = place, key.end()
+        elif not is_item and reader.entries and _PROPERTIES.match(rest):
+            number += 1
+            reader.entries[-1].end = reader.next = number
+            continue
         elif not is_item and not rest.startswith(("{{", "{%")):
             number = _read_bare_value(reader, lines, number, column, start.end())
             continue

@@ -79,6 +79,8 @@ def test_odd_texts_take_linear_time(text: str) -> None:
         # A lone quote in a field is no quote: the row goes on behind it.
         ("csv", 'a,b\n5" pipe,"x\ny"\n6,z\n7,z\n', 'y"\n', '5" pipe,"x\ny"\n', "6,z"),
         ("csv", 'a;b\n5,"x;"y\nz;"\n6;z\n7;z\n', 'z;"\n', '5,"x;"y\nz;"\n', "6;z"),
+        # What a text's own entities are stays.
+        ("xml", '<!DOCTYPE a [\n<!ENTITY x "]">\n<!-- \' -->\n]>\n<a>\n<b/>\n<c>&x;</c>\n<d/>\n<e/>\n<f/>\n</a>\n', "<e/>\n", '<!DOCTYPE a [\n<!ENTITY x "]">\n<!-- \' -->\n]>\n<a>\n', "<b/>"),
     ],
 )  # fmt: skip
 def test_a_piece_stays_with_what_it_needs(
