@@ -243,6 +243,7 @@ async def _pass_messages(read: Any, send: Any, answers: _Answers) -> None:
 
 
 _NO_MESSAGE = "this is no message of JSON-RPC 2.0; an id is a text or a whole number"
+_ODD_ID = re.compile(rb'"id"\s*:\s*(?!["\s])(?!-?[0-9]+\s*[,}])')
 
 
 @contextlib.contextmanager
@@ -262,7 +263,7 @@ def first_error() -> Iterator[None]:
 
 async def _read_lines() -> AsyncIterator[str]:
     async for line, _ in split_lines(start_reading()):
-        yield line.decode("utf-8", "replace")
+        yield "{}" if _has_wrong_id(line) else line.decode("utf-8", "replace")
 
 
 def start_reading() -> Callable[[], Awaitable[bytes]]:
@@ -315,6 +316,39 @@ async def split_lines(
             held, is_whole = held[:200] + held[-200:], False
     if held:
         yield bytes(held), is_whole
+
+
+def _refusal(errors: list[Any]) -> JSONRPCError | None:
+    code, said = INVALID_REQUEST, _NO_MESSAGE
+    found = [each["input"] for each in errors]
+    if errors[0]["type"] == "json_invalid":
+        if not found[0].strip():
+            return None
+        code, said = PARSE_ERROR, errors[0]["msg"]
+        # Python reads what the library refuses, such as "\\ud800", so that the id is found.
+        with contextlib.suppress(ValueError, RecursionError):
+            found = [json.loads(found[0])]
+    id_ = next((each["id"] for each in found if isinstance(each, dict) and "id" in each), None)
+    if isinstance(id_, bool) or not isinstance(id_, int | str) or not str(id_).isascii():
+        id_ = None
+    error = ErrorData(code=code, message=said)
+    return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
+
+
+def _has_wrong_id(message: bytes) -> bool:
+    """Tell whether a request has an id such as `1.5`, `1e400` or `null`.
+
+    The library takes it for a notification, which nobody answers.
+    """
+    if not _ODD_ID.search(message):  # most messages need not be read twice
+        return False
+    try:
+        read = json.loads(message)
+    except (ValueError, RecursionError):  # the library says so
+        return False
+    if not isinstance(read, dict) or "method" not in read or "id" not in read:
+        return False
+    return isinstance(read["id"], bool) or not isinstance(read["id"], int | str)
 
 
 def _refusal(errors: list[Any]) -> JSONRPCError | None:
@@ -390,6 +424,11 @@ class _GuardRequests:
                 more = message.get("more_body", False)
             body = b"".join(parts)
             parts.clear()
+            if _has_wrong_id(body):
+                error = ErrorData(code=INVALID_REQUEST, message=_NO_MESSAGE)
+                said = JSONRPCError(jsonrpc="2.0", id=None, error=error)
+                text = said.model_dump_json(exclude_unset=True)
+                raise HTTPException(400, text, {"content-type": "application/json"})
             whole = [{**message, "body": body}]
 
             async def take() -> Any:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -403,8 +404,28 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(
     assert said == {1: None, answered: code, 2: -32601}
 
 
+WRONG_IDS = ["1e400", "-1e400", "1.5", "1.0", "null", "true", "[1]", "{}", "NaN"]
+
+
 def _ping(id_: str) -> str:
     return f'{{"jsonrpc": "2.0", "id" : {id_}, "method": "ping"}}'
+
+
+@pytest.mark.slow
+def test_a_request_with_a_wrong_id_is_answered() -> None:
+    command = [sys.executable, "-m", "promptforge", "mcp"]
+    items = [{"content": "x", "metadata": {"id": None}}]
+    asked = _CALL.replace('[{"content": ""}]', json.dumps(items))
+    notified = '{"jsonrpc": "2.0", "method": "ping"}'  # without an id nobody wants an answer
+    answered = '{"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "id"}}'
+    lines = [_frame(1, "initialize", _HELLO), *map(_ping, WRONG_IDS), notified, answered, asked]
+    ran = subprocess.run(
+        command, input="\n".join(lines), capture_output=True, text=True, check=True
+    )
+    answers = [json.loads(each) for each in ran.stdout.splitlines()]
+    said = [(each["id"], each.get("error", {}).get("code")) for each in answers]
+    # A refusal may overtake the answer to a request before it.
+    assert Counter(said) == {(1, None): 1, (None, -32600): len(WRONG_IDS), (7, None): 1}
 
 
 def _post(port: int, body: str, method: str = "POST") -> tuple[int, str]:
@@ -415,6 +436,13 @@ def _post(port: int, body: str, method: str = "POST") -> tuple[int, str]:
         connection.request(method, "/mcp", body or None, headers)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
+
+
+@pytest.mark.parametrize("id_", WRONG_IDS)
+def test_over_http_too(port: int, id_: str) -> None:
+    status, said = _post(port, _ping(id_))
+    assert (status, json.loads(said)["id"]) == (400, None)
+    assert json.loads(said)["error"]["code"] == -32600
 
 
 def test_over_http_nothing_is_kept_between_requests(port: int) -> None:
