@@ -119,9 +119,10 @@ _WORDS_OF_GENERATED = ("generated", "by gnu b", "be lo")
 """One of them is in each such head: letters that no other letter is like, whatever its case."""
 
 _LFS_BEGINNING = "version https://git-lfs.github.com/spec/"
-MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|ya?ml)")
+MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|json|ya?ml)")
 _HEADER = late_pattern(r"(?im)^[ \t]*(?:#|<|(?:- )?(?:file|source|path):).*")
 _YAML_KEY = late_pattern(r"(?m)^[ \t]*(?:- )?content: ")
+_HEADER_KEYS = ("file", "source", "path")
 _PATH_IN_HEADER = late_pattern(r"[\w.@+~-]+(?:/[\w.@+~-]+)*")
 # The last is of YAML, such as `content: |2-`.
 # Marks of earlier versions, too.
@@ -290,10 +291,7 @@ def _leave_out_packed(
     packed: set[str] = set()
     if asked_for and wanted.written is None:
         return packed
-    # Texts in JSON are no lines of their files: the mark of the run that wrote them tells.
-    in_json = [place for place, *_ in read if place.endswith(".json")]
-    marked = {each for each in in_json if is_written_by_us(real(os.path.relpath(each, path)))}
-    for place in sorted(marked | find_packed([each[:2] for each in read])):
+    for place in sorted(find_packed([each[:2] for each in read])):
         name = os.path.relpath(place, path)
         is_written = bool(wanted.written and wanted.written.fullmatch(real(name)))
         if asked_for and not is_written:
@@ -341,7 +339,7 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
     for path, whole in files:
         if not MAY_BE_PACKED.fullmatch(path):
             continue
-        text = _YAML_KEY.sub("", whole)
+        text = _lines_of_data(path, whole)
         headers = {line: list(named(path, line)) for line in set(_HEADER.findall(text))}
         sources = dict(file for found in headers.values() for file in found)
         least = MIN_PACKED_SHARE if len(sources) > 1 else MIN_PACKED_OF_ONE
@@ -365,6 +363,29 @@ def _file_of_name(
         if file[0] != path and whole.endswith(end):
             found.append(file)
     return sorted(found, key=lambda file: (file[0] != word, file[0].count("/")))[:1]
+
+
+def _lines_of_data(path: str, text: str) -> str:
+    """Return the texts and `file: PATH` of JSON or YAML as lines; all else as it is."""
+    if not path.lower().endswith(".json"):
+        return _YAML_KEY.sub("", text) if path.lower().endswith(("yaml", "yml")) else text
+    lines: list[str] = []
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        left: list[tuple[str, Any]] = [("", msgspec.json.decode(text))]
+        while left:
+            key, value = left.pop()
+            if isinstance(value, dict):
+                left += reversed(value.items())
+            elif isinstance(value, list):
+                left += [(key, each) for each in reversed(value)]
+            elif isinstance(value, str):
+                if "\n" in value:
+                    lines += [f"file: {key}", value]
+                elif key in _HEADER_KEYS:
+                    lines.append(f"{key}: {value}")
+                elif key == "content":
+                    lines.append(value)
+    return "\n".join(lines) or text
 
 
 def _share_known(lines: Iterable[str], sources: Iterable[str]) -> float:

@@ -237,8 +237,9 @@ def test_an_earlier_output_is_left_out_and_hides_no_source(
 
 def test_a_part_that_holds_one_line_of_a_file_is_an_earlier_output(space: Path) -> None:
     make(space, {"one.py": '"""All the tasks of a day."""\n'})
-    make(space, {"out.1.md": '### one.py\n\n```python\n"""All the tasks of a day."""\n```\n'})
-    assert "out.1.md" not in paths(".", "--max-tokens", "none")
+    part = [{"file": "one.py", "content": '"""All the tasks of a day."""', "startLine": 1}]
+    make(space, {"out.1.json": json.dumps(part)})
+    assert "out.1.json" not in paths(".", "--max-tokens", "none")
 
 
 def test_of_many_files_of_a_name_the_next_ones_are_meant(space: Path) -> None:
