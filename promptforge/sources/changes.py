@@ -8,25 +8,29 @@ Codes: PF604 a changed file that is no text, PF610 a filter of git that is not r
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, quote
-from ..files.access import Access, StrPath, note_read_path
-from ..files.marks import is_written_by_us
+from ..files.access import Access, StrPath, forget_read, is_read, note_read_path
 from ..model import Item
 from ..text.format import plural
 from ..text.words import late_pattern
 from .diff_sides import LINES_AROUND
 from .folders import (
+    MAY_BE_PACKED,
     PACKED,
+    PATH_IN_HEADER,
     FolderFilter,
     LeftOut,
+    find_packed,
     is_earlier_output,
     report_left_out,
     unwanted_name,
@@ -35,6 +39,7 @@ from .folders import (
 from .git import NEW_FILES, run_git
 from .patterns import narrow_down
 from .text_files import load_files
+from .workspace import read_text
 
 # A submodule's own changes would be asked of git inside it, under settings of its own.
 _DIFF = (
@@ -158,15 +163,17 @@ def load_changed(
         names |= new
     left_out = LeftOut(list)
     names = {name for name in names if not is_earlier_output(os.path.realpath(top / name), wanted)}
+    named = {name for name in names if is_read(top / name)}
     near = Access(os.fspath(workspace))  # names of the repository, not of the user
     if not wanted.include and not wanted.ignored:
+        packed = _packed_of_tracked(top, new)
         for name in sorted(names):
-            reason = unwanted_name(name)
-            if name in new and is_written_by_us(top / name):
-                reason = PACKED
+            reason = PACKED if name in packed else unwanted_name(name)
             if reason:
                 left_out[reason].append(name)
                 names.remove(name)
+                if reason == PACKED and name not in named:
+                    forget_read(top / name)
     report_left_out(left_out, ".", diagnostics)
     items: list[Item] = []
     for name in narrow_down(sorted(names), wanted):
@@ -179,6 +186,23 @@ def load_changed(
         message = f"no selected file has changed in {_name(revisions)}{but}"
         raise ItemError(message, where="git diff")
     return _without_secrets(items, diagnostics, wanted)
+
+
+def _packed_of_tracked(top: Path, new: set[str]) -> set[str]:
+    """Return those of the new files that are earlier outputs: packed of files in the folder."""
+    said: dict[str, Any] = {"workspace": top, "diagnostics": Diagnostics()}
+    texts: dict[str, str] = {}
+    named: set[str] = set()
+    for name in filter(MAY_BE_PACKED.fullmatch, new):
+        with contextlib.suppress(ItemError):
+            texts[name] = read_text(name, **said)
+            named.update(Path(word).name for word in PATH_IN_HEADER.findall(texts[name]))
+    tracked = run_git(top, "ls-files", "-z", names=True).split("\0") if texts else ()
+    for name in tracked:
+        if Path(name).name in named:
+            with contextlib.suppress(ItemError):
+                texts[name] = read_text(name, **said)
+    return find_packed([*texts.items()]) & new
 
 
 def _settings_of_diff(folder: Path, diagnostics: Diagnostics) -> dict[str, str]:

@@ -123,7 +123,7 @@ MAY_BE_PACKED = late_pattern(r"(?i).*\.(md|markdown|txt|xml|json|ya?ml)")
 _HEADER = late_pattern(r"(?im)^[ \t]*(?:#|<|(?:- )?(?:file|source|path):).*")
 _YAML_KEY = late_pattern(r"(?m)^[ \t]*(?:- )?content: ")
 _HEADER_KEYS = ("file", "source", "path")
-_PATH_IN_HEADER = late_pattern(r"[\w.@+~-]+(?:/[\w.@+~-]+)*")
+PATH_IN_HEADER = late_pattern(r"[\w.@+~-]+(?:/[\w.@+~-]+)*")
 # The last is of YAML, such as `content: |2-`.
 # Marks of earlier versions, too.
 _FRAME = late_pattern(
@@ -327,7 +327,7 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
         by_name[file[0].rpartition("/")[2]].append(file)
 
     def named(path: str, header: str) -> Iterator[tuple[str, str]]:
-        for word in _PATH_IN_HEADER.findall(header):
+        for word in PATH_IN_HEADER.findall(header):
             name = word.rpartition("/")[2]
             if name == path.rpartition("/")[2]:  # each pom.xml of a project is like the others
                 continue

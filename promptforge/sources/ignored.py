@@ -169,7 +169,6 @@ class _Rules:
 _ATTRIBUTES = ".gitattributes"
 _MARKS = ("generated", "vendored", "documentation")
 
-
 def linguist_marks(folder: Path, names: Sequence[str]) -> dict[str, dict[str, bool]]:
     """Return the marks that git finds in `.gitattributes`: name of a file → `{"vendored": True}`.
 

@@ -418,8 +418,6 @@ def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, Set[str], list[str],
 
 
 _MARKS = list(map(_read_row, _TABLE["records"]))
-
-
 def describe(record: object) -> str:
     """Return the shape of a record and its fields, those of its body too, for messages."""
     fields = fields_of(record) or {}
