@@ -238,9 +238,9 @@ def _read_names(
 ) -> Iterator[tuple[str, str, Diagnostics]]:
     """Yield path, text and diagnostics of each file of a folder that is not to be left out."""
     top, folders, held = os.fspath(folder), dict[str, str](), HeldFolder()
-    marks: dict[str, dict[str, bool]] = {}
+    base, marks = Path(os.path.realpath(workspace)), None
     if not wanted.ignored:
-        marks = linguist_marks(folder, names)
+        marks = linguist_marks(folder, base, names)
     asked_for = bool(wanted.include) or wanted.ignored
     for number, name in enumerate(names):
         if progress is not None:
@@ -249,7 +249,7 @@ def _read_names(
         if is_earlier_output(os.path.join(top, name), wanted):
             left_out[_WRITTEN].append(name)
             continue
-        marked = marks.get(name, {})
+        marked = marks(name) if marks else {}
         if marked and wanted.marks is not None:
             wanted.marks[place] = marked
         is_wanted = asked_for or marked.get("generated") is False

@@ -9,15 +9,14 @@ import contextlib
 import os
 import re
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..errors import Diagnostics, ItemError
-from ..files.access import is_inside, read_bytes, show_path
+from ..files.access import is_inside, show_path
 from ..text.words import late_pattern, read_patterns
-from .git import run_git
 from .workspace import read_text
 
 TOOL_IGNORE_FILES = (
@@ -40,6 +39,8 @@ _INSTALLED_BESIDE = {
 """Folder → files; a compiler fills it where one of them stands beside it."""
 MAX_IGNORE_PATTERNS, MAX_IGNORE_CHARS = 10_000, 1 << 18
 """Patterns of the ignore files in one folder, and their characters."""
+MAX_ATTRIBUTES = 100
+"""Words of a line of `.gitattributes` that are read."""
 MAX_IGNORE_SECONDS = 10
 """Processor time of all ignore files below a folder: 10,000 patterns take 1 ms and more a name."""
 PATTERNS_AT_ONCE = 500
@@ -59,14 +60,16 @@ class IgnoreRules:
         folder: Path,
         names: Sequence[str] = (".gitignore", ".ignore"),
         base: Path | None = None,
+        lines_of: Callable[[str], list[str]] = str.splitlines,
     ) -> None:
-        """Read the files of these `names`; a later one overrules others.
+        """Read the files of these `names`, their texts by `lines_of`; a later one overrules others.
 
         Asking raises `ItemError` for more patterns than `MAX_IGNORE_PATTERNS` in one folder, and
         where all have taken `MAX_IGNORE_SECONDS`.
         """
         self._root = _find_root(folder, base)
         self._names = names
+        self._lines_of = lines_of
         self._rules: dict[str, _Rules | None] = {}
         """Folder → the rules of its files, if it has one."""
         self._folders: dict[str, bool] = {}
@@ -119,7 +122,7 @@ class IgnoreRules:
                 text = read_text(folder / name, workspace=self._root, diagnostics=Diagnostics())
             except ItemError:  # there is none, or it is not ours to read
                 continue
-            lines += text.splitlines()
+            lines += self._lines_of(text)
         lines = [line for line in lines if line.strip() and not line.startswith("#")]
         if len(lines) > MAX_IGNORE_PATTERNS or sum(map(len, lines)) > MAX_IGNORE_CHARS:
             raise _too_many_patterns(
@@ -168,31 +171,54 @@ class _Rules:
 
 _ATTRIBUTES = ".gitattributes"
 _MARKS = ("generated", "vendored", "documentation")
+_MARK = late_pattern(r"([-!]?)linguist-(\w+)(?:=(true|false))?")
 
-def linguist_marks(folder: Path, names: Sequence[str]) -> dict[str, dict[str, bool]]:
-    """Return the marks that git finds in `.gitattributes`: name of a file → `{"vendored": True}`.
 
-    GitHub knows generated files, and others' work, by them.
-    """
-    above = [each / _ATTRIBUTES for each in (folder, *folder.parents)]
+class LinguistMarks:
+    """The marks of `.gitattributes` by which GitHub knows generated files, and others' work."""
+
+    def __init__(self, folder: Path, base: Path) -> None:
+        """Take the files of a folder, and those above it up to the top of its repository."""
+        self._rules = {
+            (mark, is_set): IgnoreRules(folder, [_ATTRIBUTES], base, partial(_marked, mark, is_set))
+            for mark in _MARKS
+            for is_set in (True, False)
+        }
+
+    def __call__(self, name: str) -> dict[str, bool]:
+        """Return the marks that a file of the folder has, or is expressly not to have."""
+        return {mark: is_set for (mark, is_set), rules in self._rules.items() if rules(name)}
+
+
+def linguist_marks(folder: Path, base: Path, names: Sequence[str]) -> LinguistMarks | None:
+    """Return the marks of a folder with these names of files; None where none has any."""
+    root = _find_root(folder, base)
+    above = [each / _ATTRIBUTES for each in (folder, *folder.parents) if is_inside(each, root)]
     below = [folder / name for name in names if name.endswith(_ATTRIBUTES)]
-    marks: dict[str, dict[str, bool]] = defaultdict(dict)
-    if not any(map(_speaks_of_linguist, (*above, *below))):
-        return marks
-    asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--")
-    for mark in _MARKS:
-        for is_set, (sign, value) in {True: ("", "true"), False: ("-", "false")}.items():
-            paths = f":(attr:{sign}linguist-{mark})", f":(attr:linguist-{mark}={value})"
+    for place in (*above, *below):
+        if os.path.lexists(place):
             with contextlib.suppress(ItemError):
-                for name in run_git(folder, *asked, *paths, names=True).split("\0"):
-                    marks[name][mark] = is_set
-    return marks
+                if "linguist-" in read_text(place, workspace=root, diagnostics=Diagnostics()):
+                    return LinguistMarks(folder, base)
+    return None
 
 
-def _speaks_of_linguist(file: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return b"linguist-" in read_bytes(file, note=False)
-    return False
+def _marked(mark: str, is_set: bool, text: str) -> list[str]:
+    """Return lines of `.gitattributes` as of `.gitignore`, for files with a mark, or without it."""
+    lines: list[str] = []
+    macros: dict[str, str] = {}
+    for line in text.splitlines():
+        pattern, *words = line.split()[:MAX_ATTRIBUTES] or [""]
+        words = [macros.get(word, word) for word in words]
+        for found in filter(None, map(_MARK.fullmatch, words)):
+            sign, name, value = found.groups()
+            if pattern.startswith("[attr]"):
+                macros[pattern.removeprefix("[attr]")] = found[0]
+            elif name == mark and pattern[0] not in '!"':
+                has = sign == "" and value != "false"
+                # `!` takes back what lines before it say, of either kind.
+                lines.append(pattern if sign != "!" and has == is_set else f"!{pattern}")
+    return lines
 
 
 def is_never(_name: str) -> bool:
