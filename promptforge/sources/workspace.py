@@ -94,8 +94,9 @@ def read_text(
 ) -> str:
     """Return the text of a file: UTF-8, or UTF-16 or UTF-32 by byte order mark, which is dropped.
 
-    `real` is its real place, where that is known, and `held` a folder that stays open; `judge` may
-    raise before more than the first 8 KiB are read.
+    UTF-16 without a mark is known by its zeros, and said. `real` is its real place, where that is
+    known, and `held` a folder that stays open; `judge` may raise before more than the first 8 KiB
+    are read.
 
     Bytes that are no text become U+FFFD, and are said. Raises `ItemError` when there is no such
     regular file, it is binary, it may not be read, or it lies outside the workspace, if there is
@@ -186,7 +187,12 @@ def decode_text(
     beginning = data[:8192]
     # Every other byte of UTF-16 is a zero.
     if not names and b"\0" in beginning and "\0" in beginning.decode(encoding, "replace"):
-        raise BinaryFileError("a binary file", where=where)
+        text = _decode_unmarked(data)
+        if text is None:
+            raise BinaryFileError("a binary file", where=where)
+        message = "read as UTF-16, without a byte order mark"
+        diagnostics.add("PF301", message, where=where, severity="info")
+        return text
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as exc:
@@ -228,6 +234,27 @@ def _decode_wrong(
     message = f"invalid {encoding.upper()} bytes, first in line {line}; replaced by U+FFFD"
     diagnostics.add("PF301", message, where=where)
     return text
+
+
+_NO_CHARACTERS = late_pattern(r"[\0-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")
+"""Characters that no text in UTF-16 has, and numbers of two bytes soon have."""
+MIN_ZEROS_OF_UTF16 = 0.7
+"""Share of zeros among the bytes at one of two places, as Windows writes ASCII in UTF-16."""
+
+
+def _decode_unmarked(data: bytes) -> str | None:
+    """Return the text of UTF-16 without a byte order mark; `None` for other data."""
+    beginning = data[: 8192 & ~1]
+    for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        high = beginning[start::2]
+        if high.count(0) < MIN_ZEROS_OF_UTF16 * len(high):
+            continue
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            return None
+        return None if _NO_CHARACTERS.search(text) else text
+    return None
 
 
 def _read(

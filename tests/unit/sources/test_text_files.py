@@ -394,6 +394,18 @@ def test_a_file_of_broken_items_says_how_it_is_read_as_a_text(folder: Path) -> N
         assert ran.code == 4 and "; `--file 'a b.json'` takes it as a text\n" in ran.err
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_read_and_said(folder: Path, encoding: str) -> None:
+    text = "class Grüße { } // 日本\r\n" * 700
+    Path("a.cs").write_bytes(text.encode(encoding))
+    for paths in (".", "a.cs"):
+        loaded = pf.load(paths)
+        assert [item.content for item in loaded] == [text.removesuffix("\r\n")]
+        assert [(d.code, d.severity, d.where) for d in loaded.warnings] == [
+            ("PF301", "info", "a.cs")
+        ]
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -404,7 +416,7 @@ def test_a_file_of_broken_items_says_how_it_is_read_as_a_text(folder: Path) -> N
         b"a\0b\0c",
     ],
 )
-def test_zeros_without_a_mark_make_no_text(folder: Path, data: bytes) -> None:
+def test_zeros_alone_make_no_utf_16(folder: Path, data: bytes) -> None:
     Path("a.txt").write_bytes(data)
     with pytest.raises(ItemError, match="a binary file"):
         pf.load(files="a.txt")
