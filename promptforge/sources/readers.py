@@ -18,9 +18,11 @@ from .shapes import (
     find_number,
     find_shape,
     find_text,
+    look,
     name_page,
     number_of,
     place_of,
+    plain_values,
     read_hit,
     respell,
     text_of,
@@ -35,6 +37,9 @@ def read_shape(record: Fields, notes: Any) -> Fields:
 
     Raises nothing: the builder of items judges wrong types, under the native name of the field.
     """
+    plain = plain_values(record)
+    if plain is not None:
+        record = Row(plain)
     shape = find_shape(record)
     is_result = type(record) is Row
     if shape is None and not is_result:
@@ -233,6 +238,27 @@ def _read_node(record: Fields, notes: Any) -> Fields:
     return read_document(node, RecordShape("", body=("text", "metadata")))
 
 
+def _read_matches(record: Fields, notes: Any) -> Fields:
+    """Read the matched lines of a file, or all of it, as Sourcegraph gives them."""
+    file = mapping(record.get("file"))
+    found = [
+        mapping(each) for each in record.get("lineMatches") or record.get("chunkMatches") or ()
+    ]
+    lines = [look(each, key) for each in found for key in ("lineNumber", "contentStart.line")]
+    numbers = [line for line in lines if type(line) is int]
+    texts = filter(None, (text_of(each.get("preview") or each.get("line") or each.get("content"))
+                          for each in found))  # fmt: skip
+    text = text_of(file.get("content")) or "\n".join(texts) or None
+    fields = place_of({**record, **file}) | {"origin": "similarity", "score_order": "given"}
+    if numbers and text and not file.get("content"):  # its lines count from 0
+        fields["start_line"] = numbers[0] + 1
+        if len(numbers) == 1 or numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            fields["end_line"] = numbers[0] + 1 + text.count("\n")
+    about = {"repository": record.get("repository"), "commit": record.get("commit")}
+    metadata = {k: mapping(v).get("name", v) for k, v in about.items() if v}
+    return {"kind": "code", "content": text, **fields, "metadata": metadata}
+
+
 _READERS: dict[str, Callable[[Fields, Any], Fields]] = {
     # The words are an LLM's own, and what it cites is elsewhere.
     "answer": lambda record, notes: {"content": None},
@@ -240,6 +266,7 @@ _READERS: dict[str, Callable[[Fields, Any], Fields]] = {
     "entity": _read_entity,
     "langchain": _read_lc,
     "lisp": _read_lisp,
+    "matches": _read_matches,
     "node": _read_node,
     "rag": _read_rag,
     "ripgrep": _read_ripgrep,

@@ -418,6 +418,29 @@ def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, Set[str], list[str],
 
 
 _MARKS = list(map(_read_row, _TABLE["records"]))
+_TYPES = frozenset(("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"))
+"""Keys of DynamoDB's values, as its API gives them: `{"text": {"S": "…"}}`."""
+
+
+def plain_values(record: Fields) -> Fields | None:
+    """Return a record of DynamoDB with plain values; `None` for any other record."""
+    typed = [type(value) is dict and len(value) == 1 and value.keys() <= _TYPES
+             for value in record.values()]  # fmt: skip
+    return {k: _plain_value(v) for k, v in record.items()} if typed and all(typed) else None
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a value of DynamoDB without its type: `1` for `{"N": "1"}`."""
+    ((kind, inner),) = value.items()
+    if kind == "M":
+        return {key: _plain_value(each) for key, each in inner.items()}
+    if kind == "L":
+        return [_plain_value(each) for each in inner]
+    if kind == "N":
+        return int(inner) if inner.isdecimal() and len(inner) < 20 else number_of(inner)
+    return None if kind == "NULL" else inner
+
+
 def describe(record: object) -> str:
     """Return the shape of a record and its fields, those of its body too, for messages."""
     fields = fields_of(record) or {}
@@ -808,6 +831,7 @@ def _labels(fields: Fields, keys: tuple[str, ...] = _LABEL_KEYS) -> Fields:
 
 def _text_in(fields: Fields) -> Any:
     """Return the text that a record has under a usual key, its body included."""
+    fields = plain_values(fields) or fields
     shape = find_shape(fields)
     body = _body_of(fields, shape) if shape is not None else {}
     return find_text({**fields, **body})[1]

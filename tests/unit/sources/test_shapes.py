@@ -700,6 +700,18 @@ UNLISTED: dict[str, object] = {
     "cohere, version 1": {
         "text": "An answer.", "citations": [{"start": 0, "end": 2, "text": "An", "document_ids": ["a"]}],
         "documents": [{"id": "a", "snippet": TAR, "title": "T1"}, {"id": "b", "snippet": FIND}]},
+    "dynamodb": {"Count": 2, "Items": [
+        {"id": {"N": "1"}, "text": {"S": TAR}, "title": {"S": "T1"}, "about": {"M": {"n": {"N": "0.5"}}}},
+        {"id": {"N": "2"}, "text": {"S": FIND}, "url": {"S": "https://e.org/2"}, "tags": {"L": [{"S": "x"}]}},
+    ]},
+    "sourcegraph": {"data": {"search": {"results": {"results": [
+        {"repository": {"name": "r"}, "file": {"path": "a.go"}, "lineMatches": [{"preview": TAR, "lineNumber": 3}]},
+        {"file": {"path": "b.go", "content": FIND}, "lineMatches": [{"preview": "find walks", "lineNumber": 0}]},
+    ]}}}},
+    "sourcegraph, streamed": [
+        {"type": "content", "path": "a.go", "lineMatches": [{"line": TAR, "lineNumber": 3}]},
+        {"type": "content", "path": "b.go", "chunkMatches": [{"content": FIND, "contentStart": {"line": 6}}]},
+    ],
     "a page of qdrant": ([{"id": 1, "payload": {"text": TAR}}, {"id": 2, "payload": {"text": FIND}}], "an-id"),
     "the last page of qdrant": [[{"id": 1, "payload": {"text": TAR}}, {"id": 2, "payload": {"text": FIND}}], None],
     "qdrant groups": {"groups": [{"id": n, "hits": [{"id": n, "version": 0, "score": 0.5, "payload": {"text": text}}]}
@@ -788,6 +800,12 @@ def test_what_has_no_text_is_an_error_with_the_way_out(given: object, expected: 
 def test_the_words_of_an_llm_are_no_record_of_a_search(given: object, shape: str) -> None:
     with pytest.raises(ItemError, match=f"content: missing.*found: {shape}"):
         load(given)
+
+
+def test_lines_of_sourcegraph_count_from_0() -> None:
+    first, second = load(UNLISTED["sourcegraph, streamed"])
+    assert (first.path, first.start_line, first.end_line) == ("a.go", 4, 4)
+    assert (second.path, second.start_line, second.end_line) == ("b.go", 7, 7)
 
 
 def test_an_id_that_stands_for_a_text_is_said() -> None:
