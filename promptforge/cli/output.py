@@ -214,6 +214,7 @@ _CLIPBOARD_PROGRAMS = (
     ("TERM_PROGRAM", "the clipboard", "pbcopy"),
     # By default tmux passes OSC 52 of a program on to nobody.
     ("TMUX", "tmux, and by it to the terminal", "tmux", "load-buffer", "-w", "-"),
+    ("TMUX", "tmux", "tmux", "load-buffer", "-"),  # before 3.2
 )
 """A variable that a desktop sets and ssh does not, and a program that reads a text to copy."""
 
