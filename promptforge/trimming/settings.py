@@ -28,9 +28,6 @@ SECTIONS: dict[str | None, re.Pattern[str]] = {
     ),
 }
 """Language → the line that all up to the next one is under."""
-_KEY_OF_PATH = late_pattern(_TOML_KEY)
-MAX_KEYS_OF_A_PATH = 50
-"""Keys of `[a.b.c]` that are looked at."""
 _TOML_TOKEN = late_pattern(
     r""""{3}(?:[^"\\]|\\.|"(?!""))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"|[#][^\n]*+|[\[\]{}\n]"""
     r"""|'{3}(?:[^']|'(?!''))*+'{3,5}|'[^'\n]*+'""",
@@ -44,7 +41,6 @@ def read_sections(text: str, lines: Sequence[str], language: str | None) -> list
     reader = EntryReader(lines)
     section = SECTIONS[language]
     ends = list(accumulate(map(len, lines))) if language == "toml" else []
-    arrays: dict[tuple[str, ...], int] = {}
     number = 0
     while number < len(lines):
         line = lines[number]
@@ -57,8 +53,6 @@ def read_sections(text: str, lines: Sequence[str], language: str | None) -> list
             # `[[b]]` is under `[a]` in some INI files.
             depth = len(line) - len(line.lstrip("[")) if language == "ini" else 1
             reader.add(number, 1.0 - 0.5 ** (depth - 1), head[1].strip("[] "), SECTION)
-            if language == "toml":
-                _link_arrays(reader, head, arrays)
             number += 1
             continue
         key = _SETTING.match(bare)
@@ -70,18 +64,6 @@ def read_sections(text: str, lines: Sequence[str], language: str | None) -> list
             number = _end_of_setting(reader, lines, number, value, section)
         entry.end = reader.next = number
     return reader.finish()
-
-
-def _link_arrays(
-    reader: EntryReader, head: re.Match[str], arrays: dict[tuple[str, ...], int]
-) -> None:
-    """Let `[a.b]` need the element `[[a]]` that it is in; without it, it is in the one before."""
-    path = tuple(key.strip("\"'") for key in _KEY_OF_PATH.findall(head[1]))
-    for count in range(1, min(len(path), MAX_KEYS_OF_A_PATH)):
-        if path[:count] in arrays:
-            reader.entries[-1].needs.append(arrays[path[:count]])
-    if head[0].lstrip().startswith("[["):
-        arrays[path] = len(reader.entries) - 1
 
 
 def _end_of_toml(reader: EntryReader, text: str, ends: Sequence[int], number: int) -> int:

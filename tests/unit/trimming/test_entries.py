@@ -74,8 +74,6 @@ def test_odd_texts_take_linear_time(text: str) -> None:
         ("toml", "[a]\nx = '\"\"\"'\n[b]\ny = '\"\"\"'\nz = 2\nw = 3\n", "w = 3\n", "[b]\n", "[a]"),
         ("ini", "[a]\nx = C:\\\n[mypy-b.*]\nx = 1\ny = 2\nz = 3\n", "z = 3\n", "[mypy-b.*]\n", "[a]"),
         ("ini", "[a]\nx = 1\ny = 2\nz = 3\n[[b]]\nx = 4\ny = 5\nz = 6\n[c]\nx = 7\n", "z = 6\n", "[a]\n; …\n[[b]]\n", "[c]"),
-        # A table within an element of an array would be in the element before.
-        ("toml", "[[a]]\nx = 1\n[a.b]\ny = 2\nz = 3\nw = 4\n[[a]]\nx = 5\n[a.b]\ny = 6\nz = 7\nw = 8\n", "w = 8\n", "[[a]]\nx = 5\n[a.b]\n", "x = 1"),
         # A comment does not end an instruction.
         ("dockerfile", "FROM x\nRUN a && \\\n# b\nc && \\\n  d\nRUN e\nRUN f\n", "  d\n", "RUN a && \\\n# b\nc && \\\n  d\n", "RUN e"),
         # A lone quote in a field is no quote: the row goes on behind it.
