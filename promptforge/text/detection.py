@@ -69,8 +69,7 @@ _FRONT_MATTER = late_pattern(r"(?>---\s*\n(?s:.*?)\n---\s*\n)(?!(?:#.*\s++)*+[\w
 """A page's settings; one of several documents of YAML has another one after it."""
 _CODE_SIGN = late_pattern(r"[=({;]")
 """A sign that a program of any length has; a list of paths or hashes may have none."""
-_SIGN_OF_DATA = late_pattern(r"[/_=:|()\[\]<>{}@#$%*+~\\─-╿]|(?<=\S)[ \t]{2,}|\.(?=\w)")
-"""A sign that most lines of a program's output have; addresses and numbered lists have digits."""
+_SIGN_OF_DATA = late_pattern(r"[\d/_=:|()\[\]<>{}@#$%*+~\\─-╿]|(?<=\S)[ \t]{2,}|\.(?=\w)")
 _LETTERS = late_pattern(r"[^\W\d_]{2}")
 _HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
 """A heading of Markdown: a comment of YAML stands above its key."""
@@ -285,9 +284,7 @@ def _is_listing(language: str | None, sample: str, lines: Sequence[str]) -> bool
     ended = sum(line.rstrip()[-1] in "{};:(," for line in lines)
     if language == "code" and ended > CODE_SHARE * len(lines):
         return False
-    if sum(map(bool, map(_SIGN_OF_DATA.search, lines))) < LOG_SHARE * len(lines):
-        return False
-    signs = len(_SIGN_OF_DATA.findall(sample)) + sum(map(str.isdecimal, sample))
+    signs = len(_SIGN_OF_DATA.findall(sample))
     return signs >= SIGN_SHARE * (len(sample) - sum(map(sample.count, " \n\t")))
 
 

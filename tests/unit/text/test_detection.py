@@ -211,14 +211,3 @@ def test_a_letter_that_only_a_later_python_knows_counts_as_unknown() -> None:
 )  # fmt: skip
 def test_comments_are_no_headings(language: str, text: str) -> None:
     assert detect_language(text) == language
-
-
-def test_addresses_and_numbered_lists_are_no_output_of_a_program() -> None:
-    streets = ["Main", "Oak", "Elm", "Hill"]
-    postal = "\n".join(
-        f"Ada Pool\n{n}27 {street} Street\nSpringfield, IL {n}2701, USA\n"
-        for n, street in enumerate(streets, 1)
-    )
-    assert detect_language(postal) is None
-    chapters = "\n".join(f"{n}、第{n}{n}章，共{n}{n}页，{n}00元" for n in range(1, 13))
-    assert detect_language(chapters) is None
