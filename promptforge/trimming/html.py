@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from ..text.format import Marks
 from ..text.words import late_pattern
 from .blocks import (
+    MAX_CHARS_KEPT,
     MAX_LINES_WHOLE,
     MAX_PARAGRAPH_CHARS,
     BlockReader,
@@ -45,6 +46,7 @@ MAX_LINKS_CHARS = 500
 _ITEMS = frozenset(["dd", "dt", "li", "tr"])
 _NEVER_OPEN = STRUCTURE | VOID | {""}
 """Elements that a sentence may end in; comments, too."""
+_EDGE = late_pattern(r"(?i)<(/?)(?:dl|menu|ol|table|ul)\b")
 
 
 def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | None:
@@ -90,7 +92,12 @@ class _Page(BlockReader):
         super().__init__()
         self._text = text
         self._blocks, self._is_beside = split_page(text)
+        self._holders: list[tuple[int, int]] = []
+        """For each list and table that is open, the item it is in, and the piece that its blocks
+        need: an item, the table's header; -1 for none."""
         self._block = HtmlBlock(0, 0, "")
+        self._item = -1
+        """The last item of a list."""
         self._has_first = False
         """True after the first paragraph under a heading."""
 
@@ -115,6 +122,7 @@ class _Page(BlockReader):
             self._read_code(text)
         elif block.name == "tags":
             self._add(text, 0, self._under(), kind="tags")
+            self._read_edges(text)
         elif self._is_aside(block):
             self._add_or_join(text, 1, "aside")
         elif HEADING.fullmatch(block.name):
@@ -142,6 +150,17 @@ class _Page(BlockReader):
         else:
             self._add(text, keep, self._under(), kind)
 
+    def _read_edges(self, text: str) -> None:
+        """Read which lists and tables begin and end."""
+        for edge in _EDGE.finditer(text):
+            if not edge[1]:
+                self._holders.append((self._item, self._item))
+                self._item = -1
+            elif self._holders:
+                self._item, _ = self._holders.pop()
+                if not self._holders:  # an introduction is to one list
+                    self._intro = -1
+
     def _read_heading(self, block: HtmlBlock, text: str) -> None:
         is_title = block.name == "title"
         if is_title and not self._counts_title:
@@ -149,10 +168,11 @@ class _Page(BlockReader):
             return
         self._heading(0 if is_title else int(block.name[1]), text, "")
         self._first = not is_title and not self._has_first
+        self._holders, self._item = [], -1
 
     def _read_text(self, block: HtmlBlock, text: str) -> None:
         self._block = block
-        keep, under = self._keep(), self._under()
+        keep, under = self._keep(), self._find_parent(block)
         if block.name not in (*_ITEMS, "pre"):
             self._intro = -1
         index = len(self._parts)
@@ -167,8 +187,27 @@ class _Page(BlockReader):
             self._has_first = self._has_first or (first and block.name == "p")
             self._first = first and not self._has_first
         self._fresh = False
-        if introduces(self._body(text)):
+        if block.name == "tr":
+            self._read_row(index, text)
+        elif block.name in _ITEMS:
+            # A long one, such as a signature with many links, would leave no room for what it has.
+            self._item = index if len(self._parts[index].text) <= MAX_CHARS_KEPT else -1
+        elif introduces(self._body(text)):
             self._intro = index
+
+    def _find_parent(self, block: HtmlBlock) -> int:
+        """Return the piece that a block needs: an item, a table's header, an introduction."""
+        if self._holders:
+            if self._item >= 0 and block.name not in _ITEMS:
+                return self._item
+            if self._holders[-1][1] >= 0:
+                return self._holders[-1][1]
+        return self._under()
+
+    def _read_row(self, index: int, text: str) -> None:
+        """Read a row of a table: the others need the first, if that holds names of columns."""
+        if self._holders and self._holders[-1][0] == self._holders[-1][1] and "<th" in text:
+            self._holders[-1] = self._holders[-1][0], index
 
     def _body(self, text: str) -> str:
         """Return the text of a block without its end tags and the blanks around them."""
