@@ -76,6 +76,8 @@ _DIRECTIVE = late_pattern(
     r"\s*#\s*(?:if|ifn?def|elif|else|endif|pragma|region|endregion|nullable|line|warning|error)\b"
 )
 """Directives that stand at the margin amid a function's body."""
+_MACRO = late_pattern(r"\s*#\s*(?:define|undef|include|import)\b")
+"""Those that say something of their own."""
 _HOLDER = late_pattern(
     _MODIFIERS + r"(?:(?:namespace|module|defmodule|extern|class|struct|interface|trait|impl|enum"
     r"|object|protocol|extension|record|union|template|message|service|oneof|input"
@@ -219,20 +221,58 @@ def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
         joined = _find_heredocs(lines)
     elif language in ("elixir", "python"):
         joined = _join_statements(lines, depths, brackets=language == "python")
+    is_like_c = language in BLOCK_COMMENTS
+    if is_like_c:
+        joined = _join_macros(lines)
     comments = _find_comments(lines, depths, _BLOCK_COMMENTS.get(language or ""))
     for line, last in joined.items() if language not in _SHELLS else ():
         depths[line + 1 : last + 1] = [-1] * (last - line)
+    if is_like_c:
+        _indent_macros(lines, depths, comments)
     next_depth = -1
     for line in range(len(lines) - 1, -1, -1):
-        is_directive = language in BLOCK_COMMENTS and _DIRECTIVE.match(lines[line])
         # These are as deep as what follows: the members of a class, the rest of a function.
-        if _ACCESS_LABEL.match(lines[line]) or is_directive:
+        if _ACCESS_LABEL.match(lines[line]) or (is_like_c and _DIRECTIVE.match(lines[line])):
             comments.add(line)
             depths[line] = max(next_depth, depths[line])
         elif depths[line] >= 0:
             next_depth = depths[line]
     of_code = [-1 if line in comments else depth for line, depth in enumerate(depths)]
     return _Lines(depths, _next_depths(depths), _next_depths(of_code), comments, joined)
+
+
+def _indent_macros(lines: Sequence[str], depths: list[int], comments: Collection[int]) -> None:
+    """Make macros at the margin amid a body as deep as the body, in place."""
+    waiting: list[int] = []
+    before, opens = -1, False
+    for line, text in enumerate(lines):
+        depth = depths[line]
+        if depth < 0 or line in comments or _DIRECTIVE.match(text):
+            continue
+        if _MACRO.match(text):
+            waiting.append(line)
+            continue
+        for macro in waiting:
+            is_within = before > depths[macro] or opens
+            if is_within and (depth > depths[macro] or text.lstrip().startswith("}")):
+                depths[macro] = max(depth, before)
+        waiting = []
+        before, opens = depth, text.rstrip().endswith("{")
+
+
+def _join_macros(lines: Sequence[str]) -> dict[int, int]:
+    """Return the first and last lines of macros: a mark below a backslash would be in them."""
+    found: dict[int, int] = {}
+    first = -1
+    for line, text in enumerate(lines):
+        goes_on = text.rstrip("\r\n").endswith("\\")
+        if first >= 0:
+            found[first] = line
+        elif goes_on and (_MACRO.match(text) or _DIRECTIVE.match(text)):
+            first = line
+        if not goes_on:
+            first = -1
+    return found
 
 
 def _find_comments(

@@ -89,7 +89,10 @@ take(struct pool *p,
 #else
     hush(n);
 #endif
+#define MOST 3
+#include "steps.h"
     return n;
+#undef MOST
 }
 
 static void nothing(void)
@@ -662,9 +665,19 @@ def test_the_text_of_a_long_string_defines_nothing() -> None:
     ]
 
 
-def test_a_function_that_a_macro_declares_has_its_arguments_in_the_next_lines() -> None:
-    text = 'DEFUN ("fill", Ffill, 1,\n       0)\n  (int n)\n{\n  fill(n);\n  fill(n);\n}\n'
+def test_a_macro_of_several_lines_ends_no_function() -> None:
+    text = (
+        "int take(int n)\n{\n  int x = n;\n#define ADD(p) do {  \\\n    x += p;          \\\n"
+        "  } while (0)\n  ADD(1);\n  ADD(2);\n  return x;\n}\n\n"
+        'DEFUN ("fill", Ffill, 1,\n       0)\n  (int n)\n{\n  fill(n);\n  fill(n);\n}\n'
+    )
     blocks = read_indentation(text, "c")
     assert blocks is not None
+    assert [piece for piece in blocks.texts() if "\\\n" in piece] == [
+        "#define ADD(p) do {  \\\n    x += p;          \\\n  } while (0)\n"
+    ]
     heads = [blocks.texts()[n] for n, block in enumerate(blocks.found) if block.parent < 0]
-    assert heads == ['DEFUN ("fill", Ffill, 1,\n       0)\n  (int n)\n{\n']
+    assert heads == [
+        "int take(int n)\n{\n",
+        '\nDEFUN ("fill", Ffill, 1,\n       0)\n  (int n)\n{\n',
+    ]
