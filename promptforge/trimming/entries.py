@@ -68,6 +68,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         entries = read_sections(text, lines, language)
     else:
         entries = read_yaml(lines)
+        _name_documents(entries)
     most = MAX_LINES_OF_A_RECORD if language == "listing" else MAX_LINES_OF_A_PIECE
     parts = _make_pieces(lines, entries or [], most)
     if len(parts) < 2:
@@ -99,6 +100,18 @@ class _EntryPieces(Pieces):
     def thin(self, _part: Piece, place: int) -> float:
         """Return the order among equals: the first entries say what the whole is."""
         return -place
+
+
+def _name_documents(entries: list[DataEntry]) -> None:
+    """Put the entries of the first document under its first one, where that says what it is."""
+    several = any(entry.kind == DOCUMENT for entry in entries[1:])
+    if not entries or entries[0].kind or not (several or entries[0].key in _NAMING):
+        return
+    for entry in entries[1:]:
+        if entry.kind == DOCUMENT:
+            break
+        if entry.parent < 0:
+            entry.parent = 0
 
 
 def _make_pieces(
