@@ -17,7 +17,7 @@ from .entry_reader import DOCUMENT, HEADER, SECTION, DataEntry
 from .listing import read_lines
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, split_lines
 from .program import IN_STRING, code_gap, comment_line
-from .settings import SECTIONS, read_sections
+from .settings import SECTIONS, read_instructions, read_sections
 from .table import TABLES, read_rows
 from .xml import read_elements
 from .yaml import read_yaml
@@ -62,6 +62,8 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         if entries is None:  # elements stand on lines together
             lines = _BETWEEN_TAGS.split(text)
             entries = read_elements(text, lines)
+    elif language == "dockerfile":
+        entries = read_instructions(lines)
     elif language == "listing":
         entries = read_lines(text, lines)
     elif language in SECTIONS:
@@ -81,7 +83,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         marks,
         lambda said: comment_line(tag, said) + "\n",
         under_query=UnderQuery(
-            _KEEP_OF_SECTIONS if language in SECTIONS else ALWAYS,
+            _KEEP_OF_SECTIONS if language in (*SECTIONS, "dockerfile") else ALWAYS,
             facts_together=True,
             label=lambda part: labels.get(freeze(part.text), ""),
         ),

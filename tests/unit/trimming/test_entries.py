@@ -70,12 +70,16 @@ def test_odd_texts_take_linear_time(text: str) -> None:
 @pytest.mark.parametrize(
     ("language", "text", "kept", "with_it", "without"),
     [
+        # A table within an element of an array would be in the element before.
+        ("toml", "[[a]]\nx = 1\n[a.b]\ny = 2\nz = 3\nw = 4\n[[a]]\nx = 5\n[a.b]\ny = 6\nz = 7\nw = 8\n", "w = 8\n", "[[a]]\nx = 5\n[a.b]\n", "x = 1"),
         ("toml", "[a]\nx = 1\n[target.'cfg(unix)'.b]\ny = 2\nz = 3\nw = 4\n  [c] # d\nx = 1\ny = 2\nz = 3\n", "w = 4\n", "[target.'cfg(unix)'.b]\n", "[a]"),
         ("toml", "[a]\nx = '\"\"\"'\n[b]\ny = '\"\"\"'\nz = 2\nw = 3\n", "w = 3\n", "[b]\n", "[a]"),
         ("ini", "[a]\nx = C:\\\n[mypy-b.*]\nx = 1\ny = 2\nz = 3\n", "z = 3\n", "[mypy-b.*]\n", "[a]"),
         ("ini", "[a]\nx = 1\ny = 2\nz = 3\n[[b]]\nx = 4\ny = 5\nz = 6\n[c]\nx = 7\n", "z = 6\n", "[a]\n; …\n[[b]]\n", "[c]"),
-        # A comment does not end an instruction.
-        ("dockerfile", "FROM x\nRUN a && \\\n# b\nc && \\\n  d\nRUN e\nRUN f\n", "  d\n", "RUN a && \\\n# b\nc && \\\n  d\n", "RUN e"),
+        # A comment does not end an instruction, and a here-document goes up to its word.
+        ("dockerfile", "FROM x\nRUN a && \\\n# b\n\nc && \\\n  d\nRUN e\nRUN f\n", "  d\n", "RUN a && \\\n# b\n\nc && \\\n  d\n", "RUN e"),
+        ("dockerfile", "FROM x\nRUN <<A cat <<-'B'\n#!/bin/sh\nFROM y\nA\n\tB\nRUN e\nRUN f\n", "FROM y\n", "RUN <<A cat <<-'B'\n#!/bin/sh\nFROM y\nA\n\tB\n", "RUN e"),
+        ("dockerfile", "# escape=`\n\n  FROM x\nRUN a `\n b\nRUN c:\\\nRUN d\nRUN e\n", "RUN d\n", "# escape=`\n; [cut]"[:11], "RUN c"),
         # A lone quote in a field is no quote: the row goes on behind it.
         ("csv", 'a,b\n5" pipe,"x\ny"\n6,z\n7,z\n', 'y"\n', '5" pipe,"x\ny"\n', "6,z"),
         ("csv", 'a;b\n5,"x;"y\nz;"\n6;z\n7;z\n', 'z;"\n', '5,"x;"y\nz;"\n', "6;z"),
