@@ -37,7 +37,7 @@ MAX_CHARS_OF_A_LINE = 400
 """Characters of a line of XML, on average, up to which elements are told by lines; and of the
 longest line of an entry that is one piece: a long value goes alone."""
 _BETWEEN_TAGS = late_pattern(r"(?<=>)(?=<)|(?<=\n)")
-_NAME_LIFT = 0.5
+_NAME_LIFT = 1.0
 """Levels that the name of a thing counts as less deep."""
 _KEEP_OF_SECTIONS = 0.75
 """The least `keep` of a section: no query moves these where all of them have room."""
@@ -145,12 +145,13 @@ def _make_pieces(
         piece_of |= dict.fromkeys(own, len(parts))
         needs = {piece_of[need] for each in own for need in entries[each].needs} - {len(parts)}
         heads = bool(entry.children) and end < entry.last
-        level = 0.0 if entry.anchored else level - _NAME_LIFT * (entry.key in _NAMING)
+        names = entry.key in _NAMING
+        level = 0.0 if entry.anchored else level - _NAME_LIFT * names
         part = Piece(
             "".join(lines[entry.first : end]),
             ALWAYS if entry.kind == HEADER else 1 / (1 + max(0.0, level)),
             piece_of[entry.parent] if entry.parent >= 0 else -1,
-            heads or (entry.kind != IN_STRING and depth < 1 and bool(entry.key)),
+            heads or (entry.kind != IN_STRING and depth < 1 + names and bool(entry.key)),
             entry.kind,
             piece_of[entry.closes] if entry.closes >= 0 else -1,
             tuple(needs),
