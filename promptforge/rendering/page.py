@@ -707,20 +707,27 @@ class LowerBounds:
             return ()
         if len(cuttable) == len(kinds):
             return indices
-        # Any content fits that can be cut, or that the template need not show.
-        bounded = {kind for kind in left.keys() - cuttable if kinds[kind].shows}
+        # Characters of a content that cannot fit, by kind. No limit where it can be cut, nor
+        # where the template need not show it.
+        far: dict[str, float] = dict.fromkeys(left, math.inf)
+        for kind in left.keys() - cuttable:
+            if kinds[kind].shows:
+                far[kind] = self._too_many_characters(left[kind])
         # This runs over all candidates, up to a million: local names, the cheapest test first.
         lengths, items, exceeds = self._lengths, self._columns.items, self._exceeds
         return [
             i
             for i in indices
-            if (kind := items[i].kind) in left
-            and (
-                kind not in bounded
-                or not lengths[i]
-                or not exceeds(items[i].content or "", left[kind])
-            )
+            if (length := lengths[i]) <= (most := far.get(kind := items[i].kind, -1))
+            and (not length or most == math.inf or not exceeds(items[i].content or "", left[kind]))
         ]
+
+    def _too_many_characters(self, tokens: int) -> float:
+        """Return a length above that any text has more than so many tokens."""
+        chars = self._counter.most_chars(tokens)
+        if self._max_characters is not None and self._max_characters < chars:
+            return 2.0**63  # contents are cut before they get so long
+        return min(chars, 2.0**63)
 
     def _exceeds(self, text: str, tokens: int) -> bool:
         return tokens < 0 or self._least_tokens(text, tokens) > tokens

@@ -438,6 +438,9 @@ class Shortener:
         self, sizes: dict[int, _Size], structure: TrimmedVariants, tokens: float, chars: float
     ) -> Variant | None:
         """Search from a guess on, then by halves: each variant is shorter than the one before."""
+        # A variant with more characters than so many tokens hold is not even made.
+        if tokens < UNLIMITED:
+            chars = min(chars, self._counter.most_chars(int(tokens)))
         low, high, best = structure.first_within(chars), len(structure), -1
         made: dict[int, TrimmedText] = {}
         guess, step = structure.guess(min(chars, CHARACTERS_PER_TOKEN * tokens)), 1

@@ -7,6 +7,7 @@ is counted twice.
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -170,6 +171,12 @@ class BytePairCounter(Counter):
         if not self._additive:
             return 0
         return min(_count_runs(text[: 48 * (max(limit, 0) + 1)]), limit + 1)
+
+    def most_chars(self, tokens: int) -> float:
+        """Return the characters that so many of the longest token could hold."""
+        if self._normal_form or not self._additive:
+            return math.inf
+        return self._longest * tokens
 
     def count_upto(self, text: str, limit: int) -> int:
         """Return the count, or `limit + 1` as soon as there are more."""

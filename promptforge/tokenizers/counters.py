@@ -88,6 +88,10 @@ class Counter:
         """Return a lower bound as `at_least` does, which holds with more blanks between words."""
         return 0
 
+    def most_chars(self, tokens: int) -> float:
+        """Return the greatest number of characters that so many tokens can hold."""
+        return math.inf
+
     def count_upto(self, text: str, limit: int) -> int:
         """Return `count(text)`, or `limit + 1` if it is above `limit`, by as little as needed."""
         limit = max(limit, 0)
@@ -447,6 +451,10 @@ class ScaledCounter(Counter):
         """Return the scaled bound."""
         limit = max(limit, 0)
         return min(self._scale(self._counter.at_least(text, self._unscale(limit))), limit + 1)
+
+    def most_chars(self, tokens: int) -> float:
+        """Return the bound of the other counter for as many of its tokens."""
+        return self._counter.most_chars(self._unscale(max(tokens, 0)))
 
     def count_upto(self, text: str, limit: int) -> int:
         """Return the scaled count, or `limit + 1`."""

@@ -129,6 +129,7 @@ def test_a_factor_of_ones_own(parts: Sequence[str], n: int, hundredths: int) -> 
     assert counter.count(text) == counter.count_parts(parts) == tokens
     assert counter.count_upto(text, n) == min(tokens, n + 1)
     assert counter.at_least(text, n) <= min(tokens, n + 1)
+    assert len(text) <= counter.most_chars(tokens)
     for unit in UNITS:
         found = counter.cut(text, n, unit)
         assert text.startswith(found)

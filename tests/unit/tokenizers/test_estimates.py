@@ -156,6 +156,7 @@ def test_a_family_is_estimated_by_tokens_and_characters(
     assert found == math.ceil(Fraction(hundredths, 100)) == counter.count_parts(parts)
     assert counter.at_least(text, n) <= min(found, max(n, 0) + 1)
     assert counter.count_upto(text, n) == min(found, max(n, 0) + 1)
+    assert len(text) <= counter.most_chars(found)
     assert counter.count(counter.cut(text, n, "character")) <= max(n, 0)
     assert not counter.exact
 
