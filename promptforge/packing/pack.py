@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..reasons import BUDGET
 from .in_order import NO_SECTION_LIMITS, Packer
 from .packings import PACKINGS, Packing
-from .shares import CLOSE_ENOUGH_TOKENS
+from .shares import CLOSE_ENOUGH_TOKENS, MAX_LENGTHENED_IN_VAIN
 from .turns import Turns
 from .types import (
     STUB_VARIANT,
@@ -38,6 +38,8 @@ MAX_SHARED_COST = 4
 """Tokens, or characters, that the end of an item may share with the page around it."""
 MAX_WHOLE_IN_VAIN = 8
 """Pages measured with an item whole that costs too much so, after which no other is tried."""
+
+
 MAX_JOINS = 4
 """Times that chosen items are joined and the room that this leaves is filled."""
 
@@ -182,20 +184,27 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, way: Pack
     page, walk = packer.page, packer.unsettled(step.walk[:])
     packer.clear(walk, step.again)
     places = packer.free_places(step)
-    stubs = ((index, STUB_VARIANT) for index in walk)
+    stubs = dict.fromkeys(walk, STUB_VARIANT)
+    # The page lacks the line end after the last one.
+    room = add_costs(limit, (0, MAX_SHARED_COST))
     if places is not None and places < len(walk):
         return False
-    if packer.count_fitting(stubs, limit) < len(walk):
+    if packer.count_fitting(stubs.items(), room) < len(walk):
         return False
-    if packer.show_all(walk, limit):
+    if way.together and packer.show_all(walk, limit):
         return True
+    if not fits_within(page.measure({**packer.chosen, **stubs}), limit):
+        return False
     # Twice: what was chosen at first needs no attribution beside it.
     for _ in range(2):
         reserved = ZERO_COST
         for index in packer.unsettled(walk):
             reserved = add_costs(reserved, page.item_cost(index, STUB_VARIANT))
         _pack_step(packer, step, subtract_costs(limit, reserved), way, None)
-    packer.add_stubs(step, limit)
+    # Separators and headings were not in the sum: the last ones give way.
+    while not packer.show(dict.fromkeys(packer.unsettled(walk), STUB_VARIANT), limit):
+        packer.drop(next(index for index in reversed(packer.chosen) if index in stubs), BUDGET.name)
+    _lengthen_stubs(packer, walk, limit)
     return True
 
 
@@ -228,3 +237,13 @@ def _show_whole(packer: Packer) -> bool:
         else:
             misses += 1
     return changed
+
+
+def _lengthen_stubs(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
+    """Show the first items longer that are attributions alone, while there is room."""
+    misses = 0
+    for index in walk:
+        if misses == MAX_LENGTHENED_IN_VAIN:
+            break
+        if packer.chosen.get(index) == STUB_VARIANT:
+            misses += not packer.take_shorter(index, limit)

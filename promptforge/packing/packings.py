@@ -34,6 +34,8 @@ class Packing(NamedTuple):
     """It walks the list from its end."""
     beside_stubs: bool = False
     """With `stubs` it packs into the room that the attributions of all items leave."""
+    together: bool = False
+    """It chooses a set: where all items fit, none is looked at alone."""
     answers: frozenset[str] = frozenset()
     """The passages that it shows for a query: those of `items`, of `files`."""
 
@@ -86,7 +88,7 @@ def _fixed_set(
 _BOTH = frozenset({"items", "files"})
 PACKINGS = {
     "score": Packing(_in_order, True, beside_stubs=True, answers=_BOTH),
-    "value": Packing(_most_worth, True, beside_stubs=True),
+    "value": Packing(_most_worth, True, beside_stubs=True, together=True),
     "repository": Packing(_repository, True, answers=frozenset({"files"})),
     "whole": Packing(_in_order, shortens=False),
     "stop": Packing(_in_order, shortens=False, stops=True),
