@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..packing.packings import PACKINGS
 from ..packing.passages import MIN_TOKENS_OF_A_CUT_PASSAGE, ChosenPassage, PassageRoom
-from ..packing.types import Variant, content_variant
+from ..packing.types import EMPTY_VARIANT, Variant, content_variant
 from ..selection.passage_choice import (
     MIN_DOCUMENTS_OPENED,
     TOKENS_PER_DOCUMENT,
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 SPARED_TOKENS = 5
 """Passages may come out cheaper than their sum: choose some more, the page decides."""
+MAX_SYNTAX_TOKENS = 14
+"""Tokens around an item that count where passages are compared, about those of plain text: JSON,
+with twice as many, opens as many items."""
 GAP_TOKENS = 12
 """About so many tokens has the mark of a gap between two chunks of a program."""
 MAX_CHUNKS_IN_VAIN = 32
@@ -178,6 +181,10 @@ class QueryPassages(Passages):
             divided = self._asked.divide(index) if index in self._bare else None
             return divided.opening if divided is not None else ()
 
+        def spared(number: int) -> float:
+            syntax = self._page.item_cost(order[number], EMPTY_VARIANT)[unit] + room.beside
+            return max(0.0, syntax - _in_unit(MAX_SYNTAX_TOKENS, unit))
+
         per_document = _in_unit(TOKENS_PER_DOCUMENT, unit)
         # Without a ceiling the room has no end.
         allowed = max(MIN_DOCUMENTS_OPENED, int(min(room.size / per_document, len(walk))))
@@ -188,6 +195,7 @@ class QueryPassages(Passages):
                 lambda number, passage: self.cost(pick(number, passage), unit),
                 facts=facts,
                 opening=opening,
+                spared=spared,
                 exceeds=lambda number, passage, most: self.exceeds(
                     pick(number, passage), most, unit
                 ),

@@ -71,6 +71,8 @@ class PassageCosts(NamedTuple):
     """Of a document's passage."""
     gap: float = 2
     """Between two passages."""
+    spared: Callable[[int], float] = lambda number: 0.0
+    """The part of a document's header that does not count where passages are compared."""
     exceeds: Callable[[int, int, float], bool] = lambda number, passage, room: False
     """Returns True where it is cheap to see that a passage costs more."""
     least: Callable[[int, int], float] = lambda number, passage: 0
@@ -162,7 +164,7 @@ class _Chooser:
         self._facts = cache(lambda number: costs.facts(number, room_of_facts))
         self._least = cache(costs.least)
         self._gap, self._exceeds = costs.gap, costs.exceeds
-        self._opening = costs.opening
+        self._spared, self._opening = cache(costs.spared), costs.opening
         self._heap: list[tuple[float, int, int]] = []
         """(- upper bound of the ratio, document, passage)."""
         self._weights = list(evidence.weights)
@@ -307,6 +309,9 @@ class _Chooser:
     def _falls_back(self, number: int, passage: int) -> bool:
         """Put a passage back by its present ratio where that is no longer the best."""
         value, extra = self._value(self._documents[number], passage), self._extra(number, passage)
+        if extra and not self._documents[number].opened:
+            # A format's syntax alone does not change what is chosen.
+            extra = max(0.0, extra - self._spared(number))
         # Where a lower bound of the ratio is the best, so is the ratio, and nothing is counted.
         for cost in (self._least, self._cost):
             ratio = value
