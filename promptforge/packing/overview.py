@@ -97,6 +97,7 @@ def _pack_overview(packer: Packer, step: PackingStep, limit: Cost) -> None:
     part = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
     _show_longer(packer, shown, limit, lambda i, _: page.without_shared_comment(i), part)
     shown += _show_outlines(packer, step, important, limit, 1, most)
+    _show_more_declarations(packer, step, shown, limit)
     # These have their places. A comment that another one shows is not worth the room that their
     # texts lack.
     longer = [i for i in shown if packer.chosen[i] != page.without_shared_comment(i)]
@@ -143,6 +144,20 @@ def _show_declarations(
     if not costs:
         packer.cost = page.measure(packer.chosen)
     return list(costs)
+
+
+def _show_more_declarations(
+    packer: Packer, step: PackingStep, shown: Sequence[int], limit: Cost
+) -> None:
+    """Show more declarations of programs that are outlined, the best of all in the room left."""
+    page, unit, chosen = packer.page, budget_unit(limit), packer.chosen
+    outlined = [i for i in shown if chosen[i].name == "outline" and page.declarations(i)]
+    room = limit[unit] - packer.cost[unit]
+    room += sum(page.item_cost(index, chosen[index])[unit] for index in outlined)
+    if step.ranks and outlined:
+        taken = _best_declarations(packer, step, outlined, room, unit)
+        longer = {i: v for i, (v, _) in taken.items() if len(v.text) > len(chosen[i].text)}
+        packer.show_first(longer, limit)
 
 
 def _best_declarations(
