@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -77,6 +78,9 @@ SHARD_ROWS = 500
 """Rows of a shard: the most that a killed worker loses, some tenths of a second of work."""
 FIRST_FAILED_ROWS = 100
 """Rows that fail, before any has a result, after which a run ends."""
+# Words of a message that name one row's own things: quoted, or with a digit, a slash or a dot. A
+# hint comes only where the row has a name like another's.
+_PARTICULARS = re.compile(r'; did you mean.*|"[^"]*"|\S*[\d/.]\S*')
 ENGINES = ("local", "ray")
 
 
@@ -187,8 +191,9 @@ class _Run:
     warnings: Counter[str] = field(default_factory=Counter)
     files_changed: bool = False
     """True once a file that some row names differs from the one an earlier run read."""
-    reason: str = ""
-    """The first error of the shard with failed rows that was done first."""
+    reasons: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """Reason without a row's particulars → line and error of the rows that failed for it: of all
+    until one has a result, but not much more than the first hundred."""
     ended: bool = False
     """True where rows are left to be read, and need not be."""
 
@@ -222,7 +227,8 @@ class _Run:
             if not errors:
                 return report
             with open_stream(paths.errors) as file:
-                reason = _first_error(file)
+                record = msgspec.json.decode(file.readline())
+            reason = f"the first, line {record['line']}: {record['error']}: {record['message']}"
             return replace(report, errors_file=str(paths.errors), reason=reason)
 
     def _render_all(self, shards: Iterable[Shard], render: RenderShards) -> bool:
@@ -253,7 +259,7 @@ class _Run:
             warnings=dict(sorted(self.warnings.items(), key=lambda each: (-each[1], each[0]))),
             changed=changed,
             complete=complete,
-            reason=self.reason,
+            reason=self._reason(),
             left_out=self.given.left_out,
         )
 
@@ -281,14 +287,32 @@ class _Run:
 
     def _count(self, job: ShardJob, summary: ShardSummary) -> None:
         self.store.count(job.shard, job.key, summary)
-        if summary.errors and not self.reason:
-            self.reason = _first_error(self.store.body(job.shard, job.key).splitlines())
+        none_yet = self.errors == self.rows < FIRST_FAILED_ROWS
+        if summary.errors and (none_yet or not self.reasons):
+            lines = self.store.body(job.shard, job.key).splitlines()
+            self._read_errors(line for line in lines if line.startswith(ERROR_PREFIX))
         self.rows += summary.rows
         self.errors += summary.errors
         self.tokens += summary.tokens
         self.warnings.update(summary.warnings)
         self.bytes += job.shard.size
         self._show()
+
+    def _read_errors(self, lines: Iterable[bytes]) -> None:
+        for record in map(msgspec.json.decode, lines):
+            said = f"{record['error']}: {record['message']}"
+            bare = _PARTICULARS.sub("", said)
+            self.reasons.setdefault(bare, []).append((record["line"], said))
+
+    def _reason(self) -> str:
+        """Return the reason of most failed rows, with the first of them; empty without any."""
+        if not self.reasons:
+            return ""
+        rows = max(self.reasons.values(), key=len)
+        line, said = min(rows)  # shards are done in any order
+        known = sum(map(len, self.reasons.values()))
+        of = "" if len(rows) == known else f"{len(rows):,} of {known:,} failed so; the first, "
+        return f"{of}line {line}: {said}"
 
     def _show(self) -> None:
         if self.progress:
@@ -297,11 +321,6 @@ class _Run:
 
     def _failed(self) -> bool:
         return self.max_errors is not None and self.errors > self.max_errors
-
-
-def _first_error(lines: Iterable[bytes]) -> str:
-    record = msgspec.json.decode(next(line for line in lines if line.startswith(ERROR_PREFIX)))
-    return f"the first, line {record['line']}: {record['error']}: {record['message']}"
 
 
 def _result_writer(to: str | None, paths: OutputPaths, requests: RequestSettings) -> ResultWriter:

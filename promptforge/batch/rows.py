@@ -670,7 +670,7 @@ class RowRenderer:
             if _is_blank(given) or given in ([], "[]"):
                 found = "is empty"
                 if given is None:
-                    found = "is missing"  # as a gap of Parquet, where each row has all columns
+                    found = "is null" if column in value else "is missing"
                 message = f"the row has no {gives}: its column {quote(column)} {found}"
                 said.add("PF201", message)
 
@@ -752,6 +752,9 @@ class RowRenderer:
         """
         if path == "-":
             raise ItemError("a row cannot name standard input", where=show_path(path))
+        if os.path.isabs(path):
+            message = "a row cannot name an absolute path, only what is in the workspace"
+            raise ItemError(message, where=show_path(path))
         for name in {path, _LINES.sub("", path)}:
             outside = leads_outside(name, self._spec.workspace)
             if outside:

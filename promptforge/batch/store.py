@@ -73,7 +73,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
     """False when the run ended because of failed rows, and nothing was written."""
     reason: str = ""
-    """The first error in words; empty without any."""
+    """The first error in words, or of a run that ended the most frequent one; empty without any."""
     left_out: tuple[str, ...] = ()
     """Files in the input's folder that are neither JSON Lines nor Parquet."""
     files: tuple[str, ...] = ()

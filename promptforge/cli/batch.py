@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,8 @@ def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
             if progress.total and progress.bytes and rate:
                 # The number of rows is known only at the end, that of bytes from the beginning.
                 left = (progress.total / progress.bytes - 1) * progress.rows / rate
-                line = f"{progress.bytes / progress.total:.0%}, {left:,.0f} s left: {line}"
+                share = f"{progress.bytes / progress.total:.0%}"
+                line = f"{share}, {timedelta(seconds=round(left))} left: {line}"
             if progress.errors:
                 line += f", {progress.errors:,} failed"
             say(line)

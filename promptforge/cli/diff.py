@@ -30,7 +30,7 @@ from ..authoring.results import (
     compare_builds,
 )
 from ..config.options import OPTION_VOCABULARY
-from ..errors import ItemError, PromptForgeError, StrictError, quote
+from ..errors import ItemError, OptionError, PromptForgeError, StrictError, quote, suggest_name
 from ..files.access import open_stream, read_bytes
 from ..model import Result
 from ..sources.workspace import is_stream
@@ -221,6 +221,11 @@ def _parse_side(text: str) -> BuildOptions:
             folders[name] = [Path(value)]
             if not Path(value).is_dir():
                 raise click.UsageError(f"{quote(text)}: {name}: there is no folder {quote(value)}")
+        elif name not in OPTION_VOCABULARY:
+            known = [*OPTION_VOCABULARY, *_FOLDER_WORDS]
+            hint = suggest_name(name, known)
+            message = f"{quote(text)}: unknown option {quote(word)}{hint}"
+            raise OptionError(message, option=word)
         else:
             options[name] = OPTION_VOCABULARY.check(name, read_option(name, value, quote(text)))
     return BuildOptions(profile, folders, options)

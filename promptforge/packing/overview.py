@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..reasons import MAX_ITEMS
+from .shares import CLOSE_ENOUGH_TOKENS
 from .types import (
     CHARACTERS_PER_TOKEN,
     STUB_VARIANT,
@@ -66,6 +67,7 @@ def pack_repository(
         if not packer.unsettled(step.walk):  # no name needs the room
             pack_passages(packer, step._replace(again=True), limit, passages)
         packer.add_stubs(step, limit)
+        _lengthen_names(packer, step, limit)
         return
     walk = [i for i in step.walk if i not in packer.chosen and i not in packer.duplicate_of]
     places = packer.free_places(step)
@@ -200,6 +202,21 @@ def _least_worth(rows: Sequence[tuple[float, int, int]], tokens: float) -> float
         if tokens < 0:
             break
     return least
+
+
+def _lengthen_names(packer: Packer, step: PackingStep, limit: Cost) -> None:
+    """Show some content of the first bare names while there is room: of one file, say.
+
+    A file that says nothing of the query stays a name.
+    """
+    for index in step.walk:
+        if packer.chosen.get(index) != STUB_VARIANT:
+            continue
+        if step.ranks and not step.ranks[index]:
+            return
+        left = subtract_costs(limit, packer.cost)[budget_unit(limit)]
+        if left <= CLOSE_ENOUGH_TOKENS or not packer.take_shortened(index, limit):
+            return
 
 
 def _without_names(packer: Packer, step: PackingStep, limit: Cost) -> Cost:

@@ -401,6 +401,10 @@ class CharacterEstimate(_Formula):
             special = _units(_classes()[0].sub("", text))
         return math.ceil(_single(_units(text)) / 4) + special // 3
 
+    def at_least(self, text: str, limit: int) -> int:
+        """Return a quarter of the characters: UTF-16 units are never fewer."""
+        return min(math.ceil(_single(len(text)) / 4), max(limit, 0) + 1)
+
 
 class WordEstimate(_Formula):
     """`approximate-words`: four thirds of the words, more for long and mixed-case ones."""

@@ -130,7 +130,7 @@ def test_a_whole_prompt_is_that_of_the_renderer() -> None:
     ("row", "said"),
     [
         ({"q": "why?", "ctx": ["x"]}, []),
-        ({"q": None, "ctx": ["x"]}, ['the row has no question: its column "q" is missing']),
+        ({"q": None, "ctx": ["x"]}, ['the row has no question: its column "q" is null']),
         ({"q": " \n", "ctx": "x"}, ['the row has no question: its column "q" is empty']),
         ({"ctx": [{"content": "x"}]}, ['the row has no question: its column "q" is missing']),
         ({"q": "why?", "ctx": []}, ['the row has no items: its column "ctx" is empty']),

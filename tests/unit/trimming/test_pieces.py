@@ -168,7 +168,9 @@ def test_a_sign_that_stands_alone_holds_no_sentences_together(sign: str) -> None
 
 @pytest.mark.parametrize("signs", ["()", "[]", "``", "**", "<b>"])
 def test_no_sentence_ends_between_two_signs(signs: str) -> None:
-    inside = f"This is a sentence {signs[0]}with two in it. And this one.{signs[-1]} of its very own. "
+    inside = (
+        f"This is a sentence {signs[0]}with two in it. And this one.{signs[-1]} of its very own. "
+    )
     assert list(split_sentences(SENTENCES[0] + inside + SENTENCES[1])) == [
         SENTENCES[0],
         inside,
