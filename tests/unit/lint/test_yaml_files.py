@@ -83,6 +83,7 @@ def test_a_key_that_a_layout_based_on_it_prints_has_an_effect() -> None:
     assert found("templates/mine") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", ["none", "each"])
 def test_line_numbers_have_an_effect_where_templates_print_them(lines: Any) -> None:
     write({"templates/mine/layout.yaml": f"base: chunks\nlines: {lines}\n"})
