@@ -67,9 +67,11 @@ _TOP = Vocabulary(
     "key", {name: CASE_KEYS.rules[name] for name in _SHARED} | {"cases": CASE_KEYS.rules["items"]}
 )
 _CASE_OPTIONS = Vocabulary(
-    "option", OPTION_VOCABULARY.rules | {"profile": CASE_KEYS.rules["name"]},
-    OPTION_VOCABULARY.elsewhere, OPTION_VOCABULARY.former,
-)  # fmt: skip
+    "option",
+    OPTION_VOCABULARY.rules | {"profile": CASE_KEYS.rules["name"]},
+    OPTION_VOCABULARY.elsewhere,
+    OPTION_VOCABULARY.former,
+)
 _EXPECTATIONS = CASE_KEYS.rules.keys() - {"name", *_SHARED}
 _NEW_FILE = "# Cases to be compared by `promptforge test`.\ncases:\n"
 
@@ -307,7 +309,7 @@ def load_case_items(
     if isinstance(given, str):
         path = case.near(given)
         if not path.exists():
-            message = f"items: there is no file {quote(path.as_posix())};"
+            message = f"items: there is no file {quote(given)};"
             message += " names count from the folder of this file"
             raise ItemError(message, where=case.where)
         return load_items(given, diagnostics=diagnostics, workspace=access)

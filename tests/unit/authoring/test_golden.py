@@ -140,7 +140,7 @@ def test_items_that_are_not_there_and_no_cases_at_all() -> None:
     ran = run("test")
     assert (
         ran.code == 1
-        and 'tests/a.yaml:5: items: there is no file "tests/nowhere.json"; names count' in ran.out
+        and 'tests/a.yaml:5: items: there is no file "nowhere.json"; names count' in ran.out
         and "2 of 2 cases failed" in ran.err
     )
     assert run("test", "--only", "zzz").code == 2
