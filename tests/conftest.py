@@ -49,7 +49,7 @@ QUICK_EFFORT = 0.2
 """Share of the examples of each law that the plain command tries."""
 MAX_SECONDS = 0.2
 """Processor time that a test without the mark `slow` may take, its processes included."""
-SLACK = 4
+SLACK = 6
 """Factor on it, for what the first test in a process loads."""
 MODULES_OF_A_LIBRARY = 50
 """A test that imports more is the first to use an SDK, and is not judged by what that takes."""
