@@ -298,7 +298,7 @@ class _Run:
         self.bytes += job.shard.size
         self._show()
 
-    def _read_errors(self, lines: Iterable[bytes]) -> None:
+    def _read_errors(self, lines: Iterable[Any]) -> None:
         for record in map(msgspec.json.decode, lines):
             said = f"{record['error']}: {record['message']}"
             bare = _PARTICULARS.sub("", said)

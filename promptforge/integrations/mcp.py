@@ -351,23 +351,6 @@ def _has_wrong_id(message: bytes) -> bool:
     return isinstance(read["id"], bool) or not isinstance(read["id"], int | str)
 
 
-def _refusal(errors: list[Any]) -> JSONRPCError | None:
-    code, said = INVALID_REQUEST, _NO_MESSAGE
-    found = [each["input"] for each in errors]
-    if errors[0]["type"] == "json_invalid":
-        if not found[0].strip():
-            return None
-        code, said = PARSE_ERROR, errors[0]["msg"]
-        # Python reads what the library refuses, such as "\\ud800", so that the id is found.
-        with contextlib.suppress(ValueError, RecursionError):
-            found = [json.loads(found[0])]
-    id_ = next((each["id"] for each in found if isinstance(each, dict) and "id" in each), None)
-    if isinstance(id_, bool) or not isinstance(id_, int | str) or not str(id_).isascii():
-        id_ = None
-    error = ErrorData(code=code, message=said)
-    return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
-
-
 class _GuardRequests:
     """Middleware that refuses the pages of other sites, streams without end, and too much at once.
 
