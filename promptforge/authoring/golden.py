@@ -307,11 +307,6 @@ def load_case_items(
     given = case.keys["items"]
     diagnostics, access = diagnostics or Diagnostics(), access or case.access()
     if isinstance(given, str):
-        path = case.near(given)
-        if not path.exists():
-            message = f"items: there is no file {quote(given)};"
-            message += " names count from the folder of this file"
-            raise ItemError(message, where=case.where)
         return load_items(given, diagnostics=diagnostics, workspace=access)
     return load_records(given, where=case.where, diagnostics=diagnostics)
 

@@ -746,9 +746,9 @@ class RowRenderer:
         return _Inputs(items, history, said, failure, reference)
 
     def _refuse_path(self, path: str) -> None:
-        """Raise `ItemError` for what a user may type and a row, which comes from anywhere, may not.
+        """Raise `ItemError` for a path that a row may not name, such as the output of this run.
 
-        So for the file that this run replaces, by whatever name.
+        A user may type `-` or `../a`; the rows of a stranger may not.
         """
         if path == "-":
             raise ItemError("a row cannot name standard input", where=show_path(path))

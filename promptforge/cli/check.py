@@ -376,13 +376,16 @@ def _case_files(paths: tuple[Path, ...]) -> list[Path]:
             continue
         # A folder of tests may hold other YAML: a file of cases has the key `cases`.
         # The folder of a project has them in its `tests`.
-        there = [*sorted(path.glob("*.y*ml")), *sorted(path.glob("tests/*.y*ml"))]
-        cases = [each for each in there if each.suffix in YAML_SUFFIXES and is_cases_file(each)]
-        if not cases:
+        for folder in filter(Path.is_dir, (path, path / "tests")):
+            files = sorted(each for each in folder.iterdir() if each.suffix in YAML_SUFFIXES)
+            cases = [each for each in files if is_cases_file(each)]
+            if cases:
+                break
+        else:
             name = quote(str(path))
             message = f"the folder {name} holds no file of cases (`cases:` in a .yaml file)"
             raise click.UsageError(message)
-        found += [each for each in cases if each.parent == cases[0].parent]
+        found += cases
     for path in found:
         typed_access().locate(path)  # not behind a link that leads out
     return list(dict.fromkeys(found))

@@ -204,7 +204,7 @@ def copy_text(text: str) -> str:
     except OSError:
         message = f"--copy finds neither a terminal nor a clipboard; {surer}"
         raise click.UsageError(message) from None
-    return f"by the terminal, if it takes OSC 52 and so much; {surer}"
+    return f"by the terminal, if it takes OSC 52 and a text of this length; {surer}"
 
 
 _CLIPBOARD_PROGRAMS = (

@@ -262,6 +262,7 @@ def first_error() -> Iterator[None]:
 
 
 async def _read_lines() -> AsyncIterator[str]:
+    """Yield the lines of standard input, and `{}`, which is no message, for one of a wrong id."""
     async for line, _ in split_lines(start_reading()):
         yield "{}" if _has_wrong_id(line) else line.decode("utf-8", "replace")
 
@@ -318,6 +319,22 @@ async def split_lines(
         yield bytes(held), is_whole
 
 
+def _has_wrong_id(message: bytes) -> bool:
+    """Tell whether a request has an id such as `1.5`, `1e400` or `null`.
+
+    The library takes it for a notification, which nobody answers.
+    """
+    if not _ODD_ID.search(message):  # most messages need not be read twice
+        return False
+    try:
+        read = json.loads(message)
+    except (ValueError, RecursionError):  # the library says so
+        return False
+    if not isinstance(read, dict) or "method" not in read or "id" not in read:
+        return False
+    return isinstance(read["id"], bool) or not isinstance(read["id"], int | str)
+
+
 def _refusal(errors: list[Any]) -> JSONRPCError | None:
     code, said = INVALID_REQUEST, _NO_MESSAGE
     found = [each["input"] for each in errors]
@@ -333,22 +350,6 @@ def _refusal(errors: list[Any]) -> JSONRPCError | None:
         id_ = None
     error = ErrorData(code=code, message=said)
     return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
-
-
-def _has_wrong_id(message: bytes) -> bool:
-    """Tell whether a request has an id such as `1.5`, `1e400` or `null`.
-
-    The library takes it for a notification, which nobody answers.
-    """
-    if not _ODD_ID.search(message):  # most messages need not be read twice
-        return False
-    try:
-        read = json.loads(message)
-    except (ValueError, RecursionError):  # the library says so
-        return False
-    if not isinstance(read, dict) or "method" not in read or "id" not in read:
-        return False
-    return isinstance(read["id"], bool) or not isinstance(read["id"], int | str)
 
 
 class _GuardRequests:

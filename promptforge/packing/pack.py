@@ -208,6 +208,16 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, way: Pack
     return True
 
 
+def _lengthen_stubs(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
+    """Show the first items longer that are attributions alone, while there is room."""
+    misses = 0
+    for index in walk:
+        if misses == MAX_LENGTHENED_IN_VAIN:
+            break
+        if packer.chosen.get(index) == STUB_VARIANT:
+            misses += not packer.take_shorter(index, limit)
+
+
 def _show_whole(packer: Packer) -> bool:
     """Show whole what costs no more so on this page; True where something changed.
 
@@ -237,13 +247,3 @@ def _show_whole(packer: Packer) -> bool:
         else:
             misses += 1
     return changed
-
-
-def _lengthen_stubs(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
-    """Show the first items longer that are attributions alone, while there is room."""
-    misses = 0
-    for index in walk:
-        if misses == MAX_LENGTHENED_IN_VAIN:
-            break
-        if packer.chosen.get(index) == STUB_VARIANT:
-            misses += not packer.take_shorter(index, limit)

@@ -126,6 +126,8 @@ class Composer:
     tools: Sequence[str] = ()
     """Definitions of tools, as JSON."""
     _counts: dict[str, int] = field(default_factory=dict)
+    _printed: Sequence[str] = ()
+    """The texts of the parts, as they were printed last."""
 
     @property
     def one_text(self) -> bool:
@@ -157,6 +159,7 @@ class Composer:
         given = self._given_parts(context, history, recall)
         boundary = self._boundary(given)
         printed = [(part, self._print(part, boundary)) for part in given]
+        self._printed = [text for _, text in printed]
         whole, fillers, folded = None, list[Message](), 0
         if self.one_text:
             parts = tuple(part._replace(text=text, messages=()) for part, text in printed)
@@ -270,7 +273,8 @@ class Composer:
     def count(self, text: str) -> int:
         """Return the tokens of a text, counted once."""
         if text not in self._counts:
-            self._counts[text] = self.counter.count(text)
+            # The printed parts are counted by themselves as well.
+            self._counts[text] = self.counter.count_parts(_cut_out(text, self._printed))
         return self._counts[text]
 
     def count_part(self, part: PromptSegment) -> int:
@@ -407,6 +411,17 @@ class Composer:
                 own = mark_history(own, further, self.shape.look_back)
             messages += own
         return join_messages(messages)
+
+
+def _cut_out(whole: str, texts: Iterable[str]) -> list[str]:
+    """Cut a text where these others stand in it, one behind the other."""
+    pieces = []
+    for text in filter(None, texts):
+        before, found, after = whole.partition(text)
+        if found:
+            pieces += [before, found]
+            whole = after
+    return [*pieces, whole]
 
 
 def _fold_system(messages: Sequence[Message]) -> tuple[list[Message], int]:

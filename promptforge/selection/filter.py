@@ -745,7 +745,7 @@ def _to_unit_range(scores: Sequence[float]) -> list[float]:
     return shares
 
 
-def _likeness(texts: Sequence[str], vectors: Sequence[Sequence[float]] | None = None) -> _Likeness:
+def _likeness(texts: Sequence[str], vectors: Sequence[Sequence[float]] | None) -> _Likeness:
     """Return the cosine of two texts, by the words that both have without vectors."""
     if vectors is not None:
         from .scoring import cosine

@@ -1,4 +1,4 @@
-"""Trimming of data in lines: deep and late entries go first, the names of things stay longest.
+"""Trimming of data in lines: deep and late entries go first, keys such as `name` last.
 
 That is YAML, XML, settings in sections (INI, TOML, Dockerfiles, properties), tables (CSV) and what
 programs print. But for XML the lines alone tell what is under what, so templates and broken files

@@ -140,10 +140,21 @@ def test_items_that_are_not_there_and_no_cases_at_all() -> None:
     ran = run("test")
     assert (
         ran.code == 1
-        and 'tests/a.yaml:5: items: there is no file "nowhere.json"; names count' in ran.out
+        and "nowhere.json: cannot read it" in ran.out
         and "2 of 2 cases failed" in ran.err
     )
     assert run("test", "--only", "zzz").code == 2
+
+
+def test_items_may_come_from_standard_input_and_a_misspelt_file_has_a_near_one() -> None:
+    Path("tests").mkdir(exist_ok=True)
+    Path("tests/items.json").write_text('[{"content": "a"}]')
+    cases('  - {items: "-", contains: [a]}\n  - {items: itens.json, contains: [a]}')
+    ran = run("test", stdin='[{"content": "a"}]')
+    assert "1 of 2 cases failed" in ran.err
+    assert 'itens.json: cannot read it: no such file or directory; did you mean "items.json"?' in (
+        ran.out
+    )
 
 
 def test_the_printed_texts_are_taken_over_and_nothing_else_changes() -> None:

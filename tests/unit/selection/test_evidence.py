@@ -221,11 +221,28 @@ def test_a_word_in_small_letters_is_no_title_where_others_have_capitals(
     assert reading(query, pages).parts[0].echo == worth
 
 
+def test_the_syntax_of_a_format_does_not_change_what_is_chosen() -> None:
+    octopus = "The octopus has eight arms and three hearts. It lives in the sea and sleeps by day. "
+    pages = [
+        RankedText("Squid", "The squid has ten arms and ink. It swims in the sea by night.", 9.0),
+        RankedText("Octopus", octopus, 8.5),
+    ]
+    evidence = reading("How many arms and hearts has the octopus or the squid?", pages)
+
+    def opened(header: float, spared: float) -> list[int]:
+        costs = PassageCosts(lambda _: header, lambda _, p: 10.0, spared=lambda _: spared)
+        choice = choose_passages(evidence, costs, room=120, among=[0, 1], max_documents=3)
+        return [document for document, _ in choice.picks]
+
+    assert opened(3, 0)[:2] == opened(45, 42) == [1, 0]
+    assert opened(45, 0) == [1, 1]
+
+
 def test_passages_that_cost_nothing_are_chosen_by_their_worth() -> None:
     pages = [RankedText("Squid", "It has ink. It has ten arms.", 9.0)]
     evidence = reading("How many arms has the squid?", pages)
     # A counter of the user's own: what the format takes alone costs as much as all of the item.
-    costs = PassageCosts(lambda _: 5, lambda _, p: 0, gap=0)
+    costs = PassageCosts(lambda _: 5, lambda _, p: 0, gap=0, spared=lambda _: 5)
     choice = choose_passages(evidence, costs, room=20, among=[0], max_documents=1)
     assert choice.picks
 

@@ -510,7 +510,7 @@ def test_each_candidate_comes_once_and_the_lazy_way_is_the_greedy_one(
 ) -> None:
     scores, texts = [score for score, _ in pairs], [text for _, text in pairs]
     likeness, relevance, share = (
-        _likeness(texts),
+        _likeness(texts, None),
         _to_unit_range(scores),
         RELEVANCE_SHARE,
     )
