@@ -7,12 +7,10 @@ from typing import NamedTuple, Protocol
 
 from ..reasons import BUDGET
 from .in_order import Packer
-from .types import Cost, PackingStep, Variant, budget_unit, fits_within
+from .types import MIN_TOKENS_OF_A_CUT, Cost, PackingStep, Variant, budget_unit, fits_within
 
 MAX_PASSAGES_RETRIED = 12
 """Passages set aside that are tried again when the page leaves room after all."""
-MIN_TOKENS_OF_A_CUT_PASSAGE = 8
-"""Fewer tokens of a passage say nothing: a word before a long formula."""
 
 
 class ChosenPassage(NamedTuple):
@@ -218,7 +216,7 @@ class _ShownPassages:
             shown = self.numbers.get(passage.item)
             if shown is None or passage.number in shown:
                 continue
-            if self._room() < MIN_TOKENS_OF_A_CUT_PASSAGE or tried == MAX_PASSAGES_RETRIED:
+            if self._room() < MIN_TOKENS_OF_A_CUT or tried == MAX_PASSAGES_RETRIED:
                 return
             tried += 1
             # The seam to the text before it may cost a token or two: try again with less room.
