@@ -108,7 +108,7 @@ _WORD_OF_A_SECRET = late_pattern(
 _LIKELY_VALUE = late_pattern(r"(?=\S*[A-Za-z])(?=\S*\d)[^\s<>{}()$,;]{8,200}")
 NAME_IN_A_PROGRAM = late_pattern(
     r"_*[A-Za-z][a-z]*+(?:[A-Z]{1,9}+[a-z]++){0,9}+[A-Z]{0,9}+"
-    r"(?:\d{1,3}+(?:[A-Z]{0,9}+[a-z]{2,}+){0,9}+){0,2}+|[A-Za-z\d]+(?:_[a-z\d]+|_[A-Z\d]+)+"
+    r"(?:\d{1,3}+(?:[A-Z]{0,9}+[a-z]{2,}+){0,9}+){0,2}+|[A-Za-z\d]++(?:_(?:[a-z\d]++(?![A-Z])|[A-Z\d]++))++"
 )
 """Words with a short number between them: `OAuth2PasswordBearer`."""
 _NO_SECRET = late_pattern(

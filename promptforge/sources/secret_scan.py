@@ -53,7 +53,7 @@ _KEY_BLOCK = late_pattern(
 )
 _KEY_END = late_pattern(r"----[- ]END [A-Z0-9 ]+[- ]----")
 _PUTTY_BLOCK = late_pattern(
-    r"(?:PuTTY-User-Key-File-[0-9]+:(?:.*\n){1,99}?)?[-+ ]?Private-Lines: *([0-9]{1,3})[ \t\r]*\n"
+    r"(?:PuTTY-User-Key-File-[0-9]+:(?:.{0,200}\n){1,99}?)?[-+ ]?Private-Lines: *([0-9]{1,3})[ \t\r]*\n"
     r"((?:[-+ ]?[A-Za-z0-9+/=]+[ \t\r]*(?:\n|\Z))+)(?:[-+ ]?Private-(?:MAC|Hash): .*)?"
 )
 _HEADER_OF_A_KEY = late_pattern(r"[-+ \t#>*\"']*[A-Z][A-Za-z-]+: (?!.*[A-Za-z0-9+/=]{24})[^\\]*\Z")
@@ -64,7 +64,9 @@ _IN_AN_ADDRESS = late_pattern(
     r"(://[^\s:/\"'`]{0,99}:)(?!\d{1,5}[^\w@.%-])"
     r"([^\s/@\"'`<>{}$\\][^\s/@\"'`<>{}\\]{0,98})(?=\\?@)"
 )
-_SETTING = late_pattern(r"([ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*)(.*?)([ \t\r]*)")
+_SETTING = late_pattern(
+    r"([ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*+)((?:.*[^ \t\r\n])?)([ \t\r]*)"
+)
 _IN_QUOTES = late_pattern(r"\"([^\"\\]|\\.)*\"|'[^']*'")
 _LINE_END, _ESCAPED_LINE_END = late_pattern(r"\n"), late_pattern(r"\\n|\n")
 _FORMS = {
@@ -76,7 +78,7 @@ _FORMS = {
 }
 _DIGEST = late_pattern(r"[a-z]{2,4}-[0-9a-f]+")
 """A token of hexadecimal digits; in a path it is mostly the number of a build."""
-_NETRC_LINE = late_pattern(r"(?:\s*(?:machine|login|password|account|port)\s+\S+|\s*default)*\s*")
+_NETRC = late_pattern(r"(?:\s*+(?:(?:machine|login|password|account|port)\s++\S++|default))*+\s*+")
 
 
 _Found = tuple[str, str]
@@ -310,7 +312,7 @@ def _mask_file_for_passwords(text: str, place: str) -> str | None:
     """Return a file such as `.env` without its values; `None` for lines of another form."""
     name = place.replace("\\", "/").rpartition("/")[2]
     if "netrc" in name or "authinfo" in name:
-        if not _NETRC_LINE.fullmatch(text):
+        if not _NETRC.fullmatch(text):
             return None
         return re.sub(r"((?:password|account)\s+)\S+", rf"\g<1>{MASK}", text)
     form = next((form for part, form in _FORMS.items() if part in name), None)

@@ -40,7 +40,7 @@ def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 _ANY_PARTS = "(?:/.+)?"
-_SET = r"\[(?!\^/\])\^?\]?(?:\\.|[^]\\])*\]"
+_SET = r"\[(?!\^/\])\^?+\]?+(?:\\.|[^]\\])*+\]"
 _SET_OR_ESCAPE = re.compile(rf"(?s:\\.)|({_SET})")
 # Any part of a name, then text of a fixed length and another star.
 _STAR = re.compile(

@@ -451,3 +451,17 @@ def test_in_a_file_for_passwords_any_password_counts(name: str, text: str, held:
 )  # fmt: skip
 def test_what_only_speaks_of_credentials_holds_none(text: str) -> None:
     assert find_credential(text) is None
+
+
+@pytest.mark.parametrize(
+    ("repeated", "times"),
+    [
+        ("untrusted comment: secret key ", 1_000), ("ibmkey", 10_000), ("BUNDLE_a__", 4_000),
+        ("-----BEGIN PRIVATE KEY-----\\nA: ", 1_000),
+    ],
+)  # fmt: skip
+def test_the_beginning_of_a_credential_many_times_over_is_little_work(
+    repeated: str, times: int
+) -> None:
+    # Each took minutes: a beginning was looked for in all of a line, from every place in it.
+    assert find_credential(repeated * times) is None

@@ -283,3 +283,17 @@ def test_a_notebook_is_searched_as_it_is_shown(tmp_path: Path) -> None:
     (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell], "nbformat": 4}))
     (item,) = pf.load(files=".", workspace=tmp_path)
     assert f'aws_secret_access_key="{MASK}"' in (item.content or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (".netrc", "login xdefault " * 40 + "!"),
+        (".env", f"A=x{' ' * 20_000}y"),
+        ("a.py", f"password: a{'_1' * 60}-"),
+        ("a.txt", "PuTTY-User-Key-File-2: " * 2_000 + "Private-Lines:"),
+    ],
+)
+def test_a_line_with_many_readings_is_read_once(name: str, line: str) -> None:
+    masked = clean(f"machine h password {TOKEN}\n{line}\n", name)
+    assert masked is None or TOKEN not in masked

@@ -103,3 +103,7 @@ def test_a_pattern_that_cannot_be_read_matches_nothing(line: str) -> None:
         False,
         False,
     ]
+
+
+def test_a_pattern_of_many_sets_is_read_once() -> None:
+    assert words.read_patterns([f"*{'[!a]' * 60}"]).match_file("x" * 60)
