@@ -122,6 +122,7 @@ FILES = {
     "Info.plist": "<key>APIToken</key>\n<string>{1}</string>", "set.ps1": '$env:DB_PASSWORD = "{0}"',
     "unattend.xml": "<AdministratorPassword><Value>{0}</Value>",
     "a.dockerfile": "RUN sshpass -p {0} ssh x && docker login -u ada -p {0} r.acme.io",
+    "azure.yaml": "azure_openai_key: {1}\nsubscription_key: {1}",
     "deploy/secret.yaml": "apiVersion: v1\nkind: Secret\nstringData:\n  y: {0}",
     "deploy/db.yaml": "# Database\napiVersion: v1\nkind: Secret\ndata:\n  dsn: {0}",
     "helm/db.yaml": "{{{{- if .Values.x }}}}\napiVersion: v1\nkind: Secret\ndata:\n  dsn: {0}\n{{{{- end }}}}",
@@ -153,6 +154,10 @@ IN_ANY_TEXT = {
     "<RSAKeyValue><D>{0}</D>": LONG * 2, "{0}": "a1B2c3D4e5F6g7.atlasv1." + LONG * 2,
     "x = '{0}'": "sk-lf-" + "9c177612-f332-126d-bb2b-6997acf10654",
     "key: {0}": "re_" + "a1B2c3D4_" + "a1B2c3D4" * 3, "login {0}": "cio" + "a1B2c3D4" * 4,
+    'os.getenv("JWT_SECRET", "{0}")': LONG, "process.env.API_KEY || '{0}'": LONG,
+    'password ?? "{0}"': LONG, "secret_key_base = '{0}'": "9f86d081884c7d65" * 8,
+    "curl -u {0}:x": "ghs_" + "123456_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxMjM0NSJ9.abcDEF1-_456",
+    "E2B={0}": "e2b_" + "9f86d081" * 5, "ci: {0}": "CCIPAT_" + "a1B2c3D4e5F6g7H8i9J0k1_" + "9f86d081" * 5,
 }  # fmt: skip
 """A line of any program, log or page → the credential in it."""
 
@@ -181,6 +186,7 @@ def test_a_credential_with_a_form_of_its_own_is_masked_in_any_text(line: str) ->
         'token = "continue_token_v2_of_pages"', 'publicKeyToken="89845dcd8080cc91"',
         "revert(token, 'ERC721NonexistentToken')", 'secret="projects/p1/secrets/my-secret-v1"',
         'token = "settings.AUTH_TOKEN_OF_API_V2"', "password 'changeme1'", "IDENTIFIED BY '${DB_PW_2}'",
+        "BasicAuth(username=auth[0], password=auth[1])", "def f(self, username=None, password=None):",
         "sha256 of AKIA" + "I7QXSU2JTPNN4B6M: " + "0a1b2c3d4e" * 4,
     ],
 )  # fmt: skip
