@@ -35,8 +35,8 @@ _METADATA = (
 )
 _ID = late_pattern(r"[A-Za-z]{1,4}[0-9]{1,6}(\.[0-9]{1,4})?")
 # `(Citation: Name (2020))` and the blank before it; possessive, so that no text makes it slow.
-_CITATION = late_pattern(r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\))*+\)")
-_LINK = late_pattern(r"\[([^\[\]\n]++)\]\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\))*+\)")
+_CITATION = late_pattern(r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\)){0,99}+\)")
+_LINK = late_pattern(r"\[([^\[\]\n]++)\]\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\)){0,99}+\)")
 _CODE = late_pattern(r"<code>([^<`]*+)</code>")
 
 

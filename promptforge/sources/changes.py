@@ -49,6 +49,17 @@ _DIFF = (
 MAX_FILES_OF_COMMIT = 50
 _OUTSIDE = late_pattern(r"(?:^|\0)((?:[^\0]*/)?\.\.?/[^\0]*|/[^\0]*)")
 """A name, in a list of those of an index, that leads out of the folder."""
+_COMMIT_HEADS = (
+    late_pattern(r"(?m)^commit [0-9a-f]{40,64}\b.*\n(?:[A-Z]\w+: |tree )"),
+    late_pattern(r"(?m)^From [0-9a-f]{40,64} Mon Sep 17 "),
+)
+"""First lines of a commit, by `git log` and by `git format-patch`."""
+_FILE_HEAD = late_pattern(r"(?m)^diff --(?:git|cc|combined) ")
+_OTHER_DIFF = late_pattern(r"diff -|Index: .+\n=|--- .*\n\+\+\+ .*\n@@ ")
+_OLD_NAME = late_pattern(r"(?m)^(?:rename|copy) from (.+)")
+_SUBJECT = late_pattern(r"(?m)^(?:Subject: |    )(.+)")
+_HASH_CHARACTERS = 7
+"""Characters of a hash in the name of a commit."""
 
 
 def load_diff(
@@ -314,19 +325,6 @@ def change_items(text: str) -> list[Item]:
     if _OTHER_DIFF.match(text):
         return [Item(kind="diff", content=text, name="standard input", language="diff")]
     return []
-
-
-_COMMIT_HEADS = (
-    late_pattern(r"(?m)^commit [0-9a-f]{40,64}\b.*\n(?:[A-Z]\w+: |tree )"),
-    late_pattern(r"(?m)^From [0-9a-f]{40,64} Mon Sep 17 "),
-)
-"""First lines of a commit, by `git log` and by `git format-patch`."""
-_FILE_HEAD = late_pattern(r"(?m)^diff --(?:git|cc|combined) ")
-_OTHER_DIFF = late_pattern(r"diff -|Index: .+\n=|--- .*\n\+\+\+ .*\n@@ ")
-_OLD_NAME = late_pattern(r"(?m)^(?:rename|copy) from (.+)")
-_SUBJECT = late_pattern(r"(?m)^(?:Subject: |    )(.+)")
-_HASH_CHARACTERS = 7
-"""Characters of a hash in the name of a commit."""
 
 
 def _commit_item(text: str) -> Item:

@@ -141,6 +141,19 @@ _PASSWORD = late_pattern(
     r"|\bpassword[ \t\n]+[^\s=]{6,}|://[^\s:/@]{1,99}:[^\s/@]{6,}@|^[^\s:#]+:[\w*]+:[^:\n]+:[^:\n]+:\S{6,}$"
     r"|^[^\s:#]+:[^:\n]+:[0-9a-f]{32}$|^[^\s:#]+:(?:(?:\$\w+\$|\{S?SHA\})\S{6,}|[./0-9A-Za-z]{13}$)"
 )
+_MANIFEST = late_pattern(r"^[ \t-]{0,9}apiVersion:[ \t]", re.MULTILINE)
+"""A line of a manifest, which may stand below a comment or a template's `{{- if … }}`."""
+_SECRET = late_pattern(r"^[ \t-]{0,9}kind:[ \t]{1,9}[\"']?Secret\b", re.MULTILINE)
+REST_OF_A_TOKEN = r"[\w+/=~-]*+(?:\.[\w+/=~-]++)*+"
+"""A pattern may end before its token does."""
+MIN_TOKEN = 20
+"""Letters, digits and signs of the shortest token, an access key of AWS."""
+_LETTERS = bytes(
+    ord("a") if chr(code).isalnum() or chr(code) in "_-" else ord(" ") for code in range(128)
+) + bytes(128)
+"""A table for `bytes.translate`: "a" for what a word is made of, in ASCII."""
+_LONG_RUN = b"a" * MIN_TOKEN
+_LONG_WORD = late_pattern(rf"\b[\w-]{{{MIN_TOKEN}}}", re.ASCII)
 
 
 def find_credentials(
@@ -286,11 +299,6 @@ def _likely_secrets(text: str, *, is_prose: bool = False) -> Iterator[str]:
                 yield value
 
 
-_MANIFEST = late_pattern(r"^[ \t-]{0,9}apiVersion:[ \t]", re.MULTILINE)
-"""A line of a manifest, which may stand below a comment or a template's `{{- if … }}`."""
-_SECRET = late_pattern(r"^[ \t-]{0,9}kind:[ \t]{1,9}[\"']?Secret\b", re.MULTILINE)
-
-
 def _is_for_kubernetes(text: str) -> bool:
     """Tell whether a text is the settings of a user of Kubernetes, or a secret there."""
     return _is_secret_of_kubernetes(text) or (
@@ -334,15 +342,3 @@ def _lines_with_long_words(text: str) -> Iterator[str]:
         line = data[start:stop].decode("utf-8", "surrogatepass")
         if _LONG_WORD.search(line):
             yield line
-
-
-REST_OF_A_TOKEN = r"[\w+/=~-]*+(?:\.[\w+/=~-]++)*+"
-"""A pattern may end before its token does."""
-MIN_TOKEN = 20
-"""Letters, digits and signs of the shortest token, an access key of AWS."""
-_LETTERS = bytes(
-    ord("a") if chr(code).isalnum() or chr(code) in "_-" else ord(" ") for code in range(128)
-) + bytes(128)
-"""A table for `bytes.translate`: "a" for what a word is made of, in ASCII."""
-_LONG_RUN = b"a" * MIN_TOKEN
-_LONG_WORD = late_pattern(rf"\b[\w-]{{{MIN_TOKEN}}}", re.ASCII)

@@ -15,6 +15,7 @@ import stat
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ PATH_IN_HEADER = late_pattern(r"[\w.@+~-]+(?:/[\w.@+~-]+)*")
 # The last is of YAML, such as `content: |2-`.
 # Marks of earlier versions, too.
 _FRAME = late_pattern(
-    r"[ \t]*(?:```|</|.*(?:\[Content truncated\.\.\.\]|\blines? left out\b)"
+    r"[ \t]*+(?:```|</|.*(?:\[Content truncated\.\.\.\]|\blines? left out\b)"
     r"|(?:- )?\w+:(?: [\w|+\[\]-]+)?$)"
 )
 _LINE_NUMBER = late_pattern(r"(?m)^[^\S\n]*\d+[:|\t ]")
@@ -322,19 +323,7 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
 
     An earlier `-o context.md` says everything twice, and hides the files that it holds.
     """
-    by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for file in files:
-        by_name[file[0].rpartition("/")[2]].append(file)
-
-    def named(path: str, header: str) -> Iterator[tuple[str, str]]:
-        for word in PATH_IN_HEADER.findall(header):
-            name = word.rpartition("/")[2]
-            if name == path.rpartition("/")[2]:  # each pom.xml of a project is like the others
-                continue
-            for other in _file_of_name(word, path, by_name.get(name, ())):
-                if header not in other[1]:  # two copies of a page have their headers in common
-                    yield other
-
+    named = _NamedFiles(files)
     packed: set[str] = set()
     for path, whole in files:
         if not MAY_BE_PACKED.fullmatch(path):
@@ -349,20 +338,41 @@ def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:
     return packed
 
 
-def _file_of_name(
-    word: str, path: str, files: Sequence[tuple[str, str]]
-) -> Sequence[tuple[str, str]]:
-    """Return the one of `files` that a word of the file `path` may name, if there is any.
+class _NamedFiles:
+    """Finds the files that headers of others name; each word and text is looked at once."""
 
-    Of many `values.yaml` this is the one of exactly this path, else the nearest to the top.
-    """
-    found: list[tuple[str, str]] = []
-    for file in files:
-        # Either may have been read from a folder above.
-        whole, end = sorted((f"/{word}", f"/{file[0]}"), key=len, reverse=True)
-        if file[0] != path and whole.endswith(end):
-            found.append(file)
-    return sorted(found, key=lambda file: (file[0] != word, file[0].count("/")))[:1]
+    def __init__(self, files: Sequence[tuple[str, str]]) -> None:
+        self._texts = dict(files)
+        self._by_name: dict[str, list[str]] = defaultdict(list)
+        for path in self._texts:
+            self._by_name[path.rpartition("/")[2]].append(path)
+        self._file_of = cache(self._find)
+        self._lines_of = cache(lambda path: frozenset(self._texts[path].split("\n")))
+
+    def __call__(self, path: str, header: str) -> Iterator[tuple[str, str]]:
+        for word in dict.fromkeys(PATH_IN_HEADER.findall(header)):
+            other = self._file_of(word, path)
+            # Two copies of a page have their headers in common.
+            if other is not None and header not in self._lines_of(other):
+                yield other, self._texts[other]
+
+    def _find(self, word: str, path: str) -> str | None:
+        """Return the file that a word of the file `path` names.
+
+        Of many `values.yaml` this is the one of exactly this path, else the nearest to the top.
+        """
+        name = word.rpartition("/")[2]
+        if name == path.rpartition("/")[2]:  # each pom.xml of a project is like the others
+            return None
+        if word in self._texts:
+            return word
+        found = [
+            file
+            for file in self._by_name.get(name, ())
+            # Either may have been read from a folder above.
+            if f"/{word}".endswith(f"/{file}") or f"/{file}".endswith(f"/{word}")
+        ]
+        return min(found, key=lambda file: file.count("/"), default=None)
 
 
 def _lines_of_data(path: str, text: str) -> str:

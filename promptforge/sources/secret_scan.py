@@ -45,6 +45,8 @@ MAX_SECRETS = 1_000
 """Values to mask in one text: each is looked for in all of it; a text of more is left out."""
 MAX_KEY_CHARACTERS = 1 << 17
 """Characters between the first and the last line of a private key."""
+_Found = tuple[str, str]
+"""The kind and the value of a credential."""
 
 _KEY_BLOCK = late_pattern(
     r"(----[- ]BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?[- ]----)"
@@ -53,8 +55,9 @@ _KEY_BLOCK = late_pattern(
 )
 _KEY_END = late_pattern(r"----[- ]END [A-Z0-9 ]+[- ]----")
 _PUTTY_BLOCK = late_pattern(
-    r"(?:PuTTY-User-Key-File-[0-9]+:(?:.{0,200}\n){1,99}?)?[-+ ]?Private-Lines: *([0-9]{1,3})[ \t\r]*\n"
-    r"((?:[-+ ]?[A-Za-z0-9+/=]+[ \t\r]*(?:\n|\Z))+)(?:[-+ ]?Private-(?:MAC|Hash): .*)?"
+    r"(?:PuTTY-User-Key-File-[0-9]+:(?:.{0,200}\n){1,99}?)?[-+ ]?"
+    r"Private-Lines: *([0-9]{1,3})[ \t\r]*\n((?:[-+ ]?[A-Za-z0-9+/=]+[ \t\r]*(?:\n|\Z))+)"
+    r"(?:[-+ ]?Private-(?:MAC|Hash): .*)?"
 )
 _HEADER_OF_A_KEY = late_pattern(r"[-+ \t#>*\"']*[A-Z][A-Za-z-]+: (?!.*[A-Za-z0-9+/=]{24})[^\\]*\Z")
 _BASE64 = late_pattern(r"\\+[rnt]|[A-Za-z0-9][A-Za-z0-9+/=]*")
@@ -79,10 +82,6 @@ _FORMS = {
 _DIGEST = late_pattern(r"[a-z]{2,4}-[0-9a-f]+")
 """A token of hexadecimal digits; in a path it is mostly the number of a build."""
 _NETRC = late_pattern(r"(?:\s*+(?:(?:machine|login|password|account|port)\s++\S++|default))*+\s*+")
-
-
-_Found = tuple[str, str]
-"""The kind and the value of a credential."""
 
 
 class SecretScan:

@@ -12,8 +12,8 @@ from .pieces import ALWAYS, Piece, Pieces, UnderQuery, paragraph, split_sentence
 # `(Citation: Name (2020))` with the blank before it, and the `(https://…)` of a link; the text of
 # the link, in brackets, stays.
 _EXTRA = re.compile(
-    r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\))*+\)"
-    r"|(?<=\])\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\))*+\)"
+    r"[ \t]?\(Citation:(?:[^()]++|\([^()]*+\)){0,99}+\)"
+    r"|(?<=\])\((?:https?://|/)(?:[^()\s]++|\([^()\s]*+\)){0,99}+\)"
 )
 
 # `Detection`, `## Mitigations`, `**Related Tools:** Mimikatz`: a heading, or a label before text.

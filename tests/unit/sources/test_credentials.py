@@ -463,7 +463,7 @@ def test_what_only_speaks_of_credentials_holds_none(text: str) -> None:
     ("repeated", "times"),
     [
         ("untrusted comment: secret key ", 1_000), ("ibmkey", 10_000), ("BUNDLE_a__", 4_000),
-        ("-----BEGIN PRIVATE KEY-----\\nA: ", 1_000),
+        ("-----BEGIN PRIVATE KEY-----\\nA: ", 1_000), ("--user" + "\t" * 99_999 + "~", 1),
     ],
 )  # fmt: skip
 def test_the_beginning_of_a_credential_many_times_over_is_little_work(

@@ -812,3 +812,12 @@ def test_a_link_that_takes_the_place_of_a_listed_file_is_not_followed(
     monkeypatch.setattr(folders, "_list_folder", list_and_swap)
     read = list(folders.read_folder("many", workspace=".", diagnostics=Diagnostics()))
     assert [(name, text) for name, text, _ in read] == [("many/a.py", "a = 1\n")]
+
+
+def test_many_headers_of_one_file_and_lines_of_blanks_are_little_work() -> None:
+    program = "x = 1  # y\n" * 20_000
+    headers = "".join(f"# {number} a.py\n" for number in range(10_000))
+    files = [("a.py", program), ("n.md", headers), ("b.md", f"# a.py\n{' ' * 50_000}~\n")]
+    assert folders.find_packed(files) == set()
+    same = [(f"{number}/a.py", "x = 1\n") for number in range(1_000)]
+    assert folders.find_packed([*same, ("n.md", headers[:20_000])]) == set()
