@@ -46,6 +46,9 @@ MAX_IGNORE_SECONDS = 10
 PATTERNS_AT_ONCE = 500
 """Patterns in one expression; Python reads one of all slowly."""
 _GROUP_NAME = late_pattern(r"\(\?P<ps_d>")
+_ATTRIBUTES = ".gitattributes"
+_MARKS = ("generated", "vendored", "documentation")
+_MARK = late_pattern(r"([-!]?)linguist-(\w+)(?:=(true|false))?")
 
 
 class IgnoreRules:
@@ -167,11 +170,6 @@ class _Rules:
             if not match.re.groups or match.end(1) in (-1, len(path)):
                 return bool(pattern.include)
         return None
-
-
-_ATTRIBUTES = ".gitattributes"
-_MARKS = ("generated", "vendored", "documentation")
-_MARK = late_pattern(r"([-!]?)linguist-(\w+)(?:=(true|false))?")
 
 
 class LinguistMarks:

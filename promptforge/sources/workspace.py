@@ -240,6 +240,13 @@ _NO_CHARACTERS = late_pattern(r"[\0-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ue000-\u
 """Characters that no text in UTF-16 has, and numbers of two bytes soon have."""
 MIN_ZEROS_OF_UTF16 = 0.7
 """Share of zeros among the bytes at one of two places, as Windows writes ASCII in UTF-16."""
+_HOST = r"(?:www\.)?(?:github|gitlab|bitbucket|codeberg)\.\w+"
+_REPOSITORY = late_pattern(
+    r"(?:https?|ssh)://.*\.git/?|git(?:\+\w+)?://.*|[\w.-]+@[\w.-]+:(?!//)\S+"
+    r"|(?:gh|gl|github|gitlab|bitbucket|codeberg):[\w.-]+/[\w.-]+"
+    rf"|(?:(?:https?|ssh)://(?:\w+@)?)?{_HOST}/[^/?#]+/[^/?#]+/?(?:(?:-/)?tree/.*)?"
+)
+"""The address of a repository on one of the large hosts, or of any that git writes, also by ssh."""
 
 
 def _decode_unmarked(data: bytes) -> str | None:
@@ -303,15 +310,6 @@ def _unreadable(real: StrPath, where: str, exc: Exception) -> ItemError:
     if is_url(where):
         hint = "; of URLs only files of items and rows of a batch are read"
     return ItemError(f"cannot read it: {system_reason(exc)}{hint}", where=where)
-
-
-_HOST = r"(?:www\.)?(?:github|gitlab|bitbucket|codeberg)\.\w+"
-_REPOSITORY = late_pattern(
-    r"(?:https?|ssh)://.*\.git/?|git(?:\+\w+)?://.*|[\w.-]+@[\w.-]+:(?!//)\S+"
-    r"|(?:gh|gl|github|gitlab|bitbucket|codeberg):[\w.-]+/[\w.-]+"
-    rf"|(?:(?:https?|ssh)://(?:\w+@)?)?{_HOST}/[^/?#]+/[^/?#]+/?(?:(?:-/)?tree/.*)?"
-)
-"""The address of a repository on one of the large hosts, or of any that git writes, also by ssh."""
 
 
 def refuse_repository(name: str) -> None:

@@ -46,6 +46,7 @@ _SET_OR_ESCAPE = re.compile(rf"(?s:\\.)|({_SET})")
 _STAR = re.compile(
     rf"\[\^/\]\*((?:(?s:\\.)|\(\?!/\){_SET}|\[\^/\](?![*+])|[^][\\(){{}}*+?|^$/.])*)(?=\[\^/\]\*)"
 )
+_FOLDER_TAKEN_BACK = late_pattern(r"!(/?)((?:.*/)?[^/]*[^/\\])/+[ \t]*")
 
 
 def read_patterns(lines: Sequence[str]) -> Any:
@@ -90,9 +91,6 @@ def _match_in_one_pass(rules: Any) -> Any:
             last = [_ANY_PARTS + part for part in more[-1:]]
             rule.regex = re.compile("".join([first, *groups, *last]))
     return rules
-
-
-_FOLDER_TAKEN_BACK = late_pattern(r"!(/?)((?:.*/)?[^/]*[^/\\])/+[ \t]*")
 
 
 def take_folders_back(patterns: Iterable[str]) -> list[str]:
