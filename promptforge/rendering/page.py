@@ -551,7 +551,7 @@ def divide_named(
             (by_query or not items[index].named) and -ranks[index],
         )
     )
-    if by_query and 1 < len(named) == len(candidates.kept) and are_changes(named, items):
+    if by_query and 1 < len(explicit) == len(candidates.kept) and are_changes(explicit, items):
         return (), explicit
     changes = [i for i in named if items[i].named and items[i].kind in CHANGE_KINDS]
     competing = {*changes[MAX_CHANGES_NAMED:]}
@@ -560,8 +560,11 @@ def divide_named(
 
 
 def are_changes(indices: Iterable[int], items: Sequence[Item]) -> bool:
-    """Tell whether all of these items are changes of files: one diff or log, not many sources."""
-    return all(items[index].kind in CHANGE_KINDS for index in indices)
+    """Tell whether all of these items are what git says has changed, and not many sources."""
+    return all(
+        items[index].kind in CHANGE_KINDS or items[index].metadata.get("changed") is True
+        for index in indices
+    )
 
 
 def named_indices(candidates: Candidates, options: Options) -> list[int]:

@@ -196,6 +196,7 @@ def load_changed(
         but = ", but for those that are left out by default" if left_out else ""
         message = f"no selected file has changed in {_name(revisions)}{but}"
         raise ItemError(message, where="git diff")
+    items = [replace(item, metadata={**item.metadata, "changed": True}) for item in items]
     return _without_secrets(items, diagnostics, wanted)
 
 

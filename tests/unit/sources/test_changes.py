@@ -181,6 +181,19 @@ def test_changed_files_are_read_as_they_are_now(space: Path) -> None:
     assert [item.path for item in pf.load(git_changed="HEAD~1 HEAD")] == ["a.py"]
 
 
+@pytest.mark.parametrize("files", [4, 30])  # git names the first 24 as the user would
+def test_the_changed_file_that_answers_takes_the_room(space: Path, files: int) -> None:
+    body = "".join(f"    step_{number} = load({number})\n" for number in range(20))
+    for number in range(files):
+        text = f"def part_{number}(load):\n{body}    return step_1\n\n\n"
+        (space / f"m{number:02}.py").write_text(text * 6)
+    refund = "".join(f"    refund_{number} = pay_back({number})\n" for number in range(40))
+    text = (space / "m03.py").read_text()
+    (space / "m03.py").write_text(f"{text}def refund(order, pay_back):\n{refund}    return order\n")
+    asked = ("--git-changed", "--query", "where is an order refunded", "--max-tokens", "1200")
+    assert "refund_0" in run("render", *asked).out and "refund_39" in run("render", *asked).out
+
+
 def test_long_outputs_of_a_changed_notebook_are_searched_for_credentials(space: Path) -> None:
     lines = [f"line {number}\n" for number in range(200)]
     lines[100] = "token ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a\n"
