@@ -33,7 +33,8 @@ def pack_named(
 ) -> PackingStep:
     """Show each item of a step at least in short, then longer up to `limit`, the shortest first.
 
-    Where not all have room in short, the last ones of the walk go. With `passages` each shows of
+    Those in `step.last` grow after the others. Where not all have room in short, the last ones of
+    the walk go. With `passages` each shows of
     these what its length has room for. Returns the step with the items that are shown.
     """
     if not step.again:
@@ -41,7 +42,8 @@ def pack_named(
             return step
         _show_in_short(packer, step.walk)
     shown = [index for index in step.walk if index in packer.chosen]
-    _level(packer, shown, limit, passages)
+    _level(packer, [index for index in shown if index not in step.last], limit, passages)
+    _level(packer, [index for index in shown if index in step.last], limit, passages)
     return step._replace(walk=shown)
 
 

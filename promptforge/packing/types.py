@@ -184,6 +184,8 @@ class PackingStep(NamedTuple):
     """True where items of an earlier step may be shown anew, longer or shorter."""
     named: bool = False
     """All of them at least in short, within the whole limit; then all up to one length."""
+    last: frozenset[int] = frozenset()
+    """Those of the named ones that are made longer when all others are as long as can be."""
     ranks: Sequence[float] = ()
     """By index. Of equal ranks all that fit whole come before any is shortened."""
     section: str | None = None

@@ -567,6 +567,12 @@ def are_changes(indices: Iterable[int], items: Sequence[Item]) -> bool:
     )
 
 
+def is_generated(item: Item) -> bool:
+    """Tell whether a program wrote the file, a lock file say, by its name or `.gitattributes`."""
+    marked = item.metadata.get("linguist")
+    return isinstance(marked, dict) and marked.get("generated") is True
+
+
 def named_indices(candidates: Candidates, options: Options) -> list[int]:
     """Return the items that come before all that compete: pinned ones, then those reserved."""
     items, pins = candidates.pool, candidates.overrides

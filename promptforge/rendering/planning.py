@@ -55,7 +55,7 @@ from ..text.words import late_property
 from ..tokenizers.registry import get_tokenizer
 from .context import LanguageTags, Setting, ViewMemory
 from .loops import wait_for
-from .page import Page, are_changes, divide_named
+from .page import Page, are_changes, divide_named, is_generated
 
 if TYPE_CHECKING:
     from ..selection.scoring import AnyEmbed, Vectors
@@ -488,7 +488,9 @@ def _share_out(
             share = _explicit_share(page, options, (required, named, rest), limit)
         inside = [index for index in named if index in in_section]
         free = [index for index in named if index not in in_section]
-        named_steps = [PackingStep(inside, ranks=searched.ranks), PackingStep(free, named=True)]
+        last = frozenset(i for i in free if is_generated(page.candidates.pool[i]))
+        of_all = PackingStep(free, named=True, last=last)
+        named_steps = [PackingStep(inside, ranks=searched.ranks), of_all]
     part = 1.0
     if explicit and found:
         part = _explicit_share(page, options, ([*required, *named], explicit, found), limit)

@@ -37,6 +37,7 @@ from .folders import (
     without_secrets,
 )
 from .git import NEW_FILES, run_git
+from .ignored import linguist_marks
 from .patterns import narrow_down
 from .text_files import load_files
 from .workspace import read_text
@@ -84,10 +85,24 @@ def load_diff(
         raise ItemError(message, where="git diff")
     for item in items:
         note_read_path(Path(workspace, item.path or item.name or ""))
+    items = _marked(items, Path(workspace))
     whole: dict[str, str] = {}
     if wanted.secret_scan:
         whole = _whole_diffs(Path(workspace), [*_DIFF, *asked], settings, items)
     return _without_secrets(items, diagnostics, wanted, whole)
+
+
+def _marked(items: Sequence[Item], workspace: Path) -> list[Item]:
+    """Return items with what `.gitattributes` says of their files, which comes before a name."""
+    folder = Path(os.path.realpath(workspace))
+    marks = linguist_marks(folder, folder, [item.path or "" for item in items])
+    if marks is None:
+        return [*items]
+    found = []
+    for item in items:
+        about = {**item.metadata.get("linguist", {}), **marks(item.path or item.name or "")}
+        found.append(replace(item, metadata={"linguist": about} if about else {}))
+    return found
 
 
 def _whole_diffs(
@@ -352,7 +367,8 @@ def _diff_item(text: str) -> Item:
     head = text.partition("\n@@")[0].split("\n")
     path = _path_of_diff(head)
     name = None if path else head[0].removeprefix("diff --git ")
-    return Item(kind="diff", content=text, path=path, name=name, language="diff")
+    about = {"linguist": {"generated": True}} if path and unwanted_name(path) else {}
+    return Item(kind="diff", content=text, path=path, name=name, language="diff", metadata=about)
 
 
 def _path_of_diff(head: Sequence[str]) -> str | None:

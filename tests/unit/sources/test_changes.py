@@ -181,6 +181,26 @@ def test_changed_files_are_read_as_they_are_now(space: Path) -> None:
     assert [item.path for item in pf.load(git_changed="HEAD~1 HEAD")] == ["a.py"]
 
 
+def test_a_lock_file_takes_what_the_code_of_a_diff_leaves(space: Path) -> None:
+    (space / ".gitattributes").write_text("*.gen linguist-generated\n")
+    rows = "".join(f"example.org/mod/part{number} v1.0.{number}\n" for number in range(400))
+    names = ("sub/go.sum", "part.gen", "uv.lock")
+    for name in names:
+        (space / name).write_text(rows)
+    (space / "code.py").write_text("".join(f"call({number})\n" for number in range(80)))
+    git(space, "add", "-AN")
+    asked = ("--max-tokens", "1000", "--json")
+    diff = git(space, "diff", "--", ".", ":!part.gen")  # a pipe brings no `.gitattributes`
+    for ran in (run("render", "--git-diff", *asked), run("render", *asked, stdin=diff)):
+        found = {item["path"]: item for item in json.loads(ran.out)["items"]}
+        assert found.pop("code.py")["status"] == "included"
+        assert all(found[name]["status"] == "trimmed" for name in names if name in found)
+        assert all(found[name]["tokens"] < 200 for name in names if name in found)
+    assert [item.metadata for item in pf.load(git_diff="", include="*.gen")] == [
+        {"linguist": {"generated": True}}
+    ]
+
+
 @pytest.mark.parametrize("files", [4, 30])  # git names the first 24 as the user would
 def test_the_changed_file_that_answers_takes_the_room(space: Path, files: int) -> None:
     body = "".join(f"    step_{number} = load({number})\n" for number in range(20))
