@@ -22,6 +22,7 @@ from ..errors import Diagnostics, ItemError, quote
 from ..files.access import Access, StrPath, forget_read, is_read, note_read_path
 from ..model import Item
 from ..text.format import plural
+from ..text.unwanted import unwanted_name
 from ..text.words import late_pattern
 from .diff_sides import LINES_AROUND
 from .folders import (
@@ -33,7 +34,6 @@ from .folders import (
     find_packed,
     is_earlier_output,
     report_left_out,
-    unwanted_name,
     without_secrets,
 )
 from .git import NEW_FILES, run_git

@@ -36,6 +36,7 @@ from ..files.access import (
 from ..files.marks import is_written_by_us
 from ..model import Item
 from ..text.format import plural
+from ..text.unwanted import GENERATED, LOCKED, MINIFIED, unwanted_name
 from ..text.words import late_pattern
 from .documents import can_read, is_document
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
@@ -72,9 +73,8 @@ _LINKS, _DEVICES = "behind a link", "a pipe, socket or device"
 _ABSENT = "tracked but missing"
 _LFS_POINTERS = "held by Git LFS"
 _SUBMODULES, _REPOSITORIES = "in an empty submodule", "in another repository"
-_LOCKED, _MINIFIED, _GENERATED = "lock files", "minified", "generated"
 _INSTALLED = "installed or built"
-_UNWANTED = (_LOCKED, _MINIFIED, _GENERATED, _INSTALLED)
+_UNWANTED = (LOCKED, MINIFIED, GENERATED, _INSTALLED)
 """Reasons that `--ignored` overrules."""
 _REMEDIES = {
     _ABSENT: "git restore, or git sparse-checkout add, brings tracked files back",
@@ -86,11 +86,6 @@ _REMEDIES = {
     **dict.fromkeys((_NO_TEXT, _DEVICES, _WRITTEN, _DOCUMENTS), ""),
 }
 """Reason → what brings the files back; for all others a file is named."""
-_LOCK_NAME = late_pattern(
-    r"(?i).*\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|packages\.lock\.json"
-    r"|go\.(work\.)?sum|bun\.lockb|\.terraform\.lock\.hcl"
-)
-_MINIFIED_NAME = late_pattern(r"(?i).*[.-]min\.(js|mjs|cjs|css)|.*\.(js|mjs|cjs|css)\.map")
 _PROGRAM_OF_A_PAGE = late_pattern(r"(?i).*\.(js|mjs|cjs|css)")
 MIN_MINIFIED_LINE = 4_000
 """Characters of one line near the start of a script or style sheet: a bundler's work."""
@@ -256,7 +251,7 @@ def _read_names(
         is_wanted = asked_for or marked.get("generated") is False
         reason = None
         if not is_wanted:
-            reason = _GENERATED if marked.get("generated") else unwanted_name(name)
+            reason = GENERATED if marked.get("generated") else unwanted_name(name)
         real = _real_place(top, name, folders)
         near: Any = {"workspace": workspace, "real": real, "held": held}
         found = reason or read_wanted(place, asked_for=is_wanted, **near)
@@ -518,17 +513,6 @@ def items_without_secrets(
     return found
 
 
-def unwanted_name(name: str) -> str | None:
-    """Return the reason to leave out a file of a folder by its name, or `None`."""
-    base = name.rpartition("/")[2]
-    if _LOCK_NAME.fullmatch(base):
-        return _LOCKED
-    # Packaging's copy of a README, and what Visual Studio draws.
-    if base == "PKG-INFO" or base.lower().endswith((".designer.cs", ".designer.vb")):
-        return _GENERATED
-    return _MINIFIED if _MINIFIED_NAME.fullmatch(base) else None
-
-
 def _unwanted_content(place: str, size: int, beginning: bytes, asked_for: bool) -> str | None:
     """Return the reason to leave out a file by its size and its first 8 KiB, or `None`."""
     if size > MAX_LISTED_BYTES:
@@ -544,11 +528,11 @@ def _unwanted_content(place: str, size: int, beginning: bytes, asked_for: bool) 
     if asked_for:
         return None
     if _PROGRAM_OF_A_PAGE.fullmatch(place) and _is_minified(text):
-        return _MINIFIED
+        return MINIFIED
     # `#` begins a title in Markdown, where it begins a comment elsewhere.
     has_titles = place.endswith((".md", ".markdown")) and not text.startswith("<!--")
     may_be = not has_titles and any(map(text.lower().__contains__, _WORDS_OF_GENERATED))
-    return _GENERATED if may_be and _GENERATED_HEAD.match(text) else None
+    return GENERATED if may_be and _GENERATED_HEAD.match(text) else None
 
 
 def _is_minified(text: str) -> bool:

@@ -1,6 +1,7 @@
 """Trimming of diffs: lines around a change go first, then changes, file by file from the end.
 
-The later changes of a long file go before those of other files: a lock file hides none.
+The lines of lock files and their like go first of all. The later changes of a long file go before
+those of other files.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import re
 from collections.abc import Sequence
 
 from ..text.format import Marks
+from ..text.unwanted import unwanted_name
 from .pieces import Piece, Pieces, UnderQuery, line_gap, split_lines
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
 _FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
-_AROUND, _LATER, _CHANGED, _ABOVE = range(4)
-"""The order of leaving: lines around a change, changed lines, then lines above the first file."""
+_UNWANTED, _AROUND, _LATER, _CHANGED, _ABOVE = range(5)
+"""The order of leaving: lines of lock files, lines around a change, changed lines, then lines above
+the first file."""
 MAX_FIRST_CHANGES = 40
 """Changed lines of a file before its later ones."""
 
@@ -28,17 +31,18 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     parts: list[Piece] = []
     file = hunk = -1
     number = changed = 0
-    found = False
+    found = is_unwanted = False
     while number < len(lines):
         hunk_head = _HUNK.match(lines[number])
         if hunk_head:
             found = True
             hunk = len(parts)
-            parts.append(Piece(lines[number], _CHANGED, file, skeleton=True))
+            keep = _UNWANTED if is_unwanted else _CHANGED
+            parts.append(Piece(lines[number], keep, file, skeleton=True))
             end = _end_of_hunk(lines, number, hunk_head)
             for line in lines[number + 1 : end]:
-                keep = _AROUND
-                if line[0] in "+-":
+                keep = _UNWANTED if is_unwanted else _AROUND
+                if line[0] in "+-" and not is_unwanted:
                     changed += 1
                     keep = _CHANGED if changed <= MAX_FIRST_CHANGES else _LATER
                 parts.append(Piece(line, keep, hunk))
@@ -50,6 +54,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
                     break
                 end += 1
             file, changed = len(parts), 0
+            is_unwanted = unwanted_name(_last_name(lines[number:end])) is not None
             parts.append(Piece("".join(lines[number:end]), _CHANGED, skeleton=True))
             number = end
         else:
@@ -65,6 +70,14 @@ def _begins_file(lines: Sequence[str], number: int) -> bool:
     if lines[number].startswith("--- "):
         return number + 1 < len(lines) and lines[number + 1].startswith("+++ ")
     return True
+
+
+def _last_name(head: Sequence[str]) -> str:
+    """Return the last name in the lines above the first hunk of a file; a time may follow it."""
+    told = next((line for line in head if line.startswith("+++ ")), head[0])
+    if told.startswith("+++ /dev/null"):
+        told = head[0]
+    return told.partition("\t")[0].strip().strip('"').replace(" ", "/").rpartition("/")[2]
 
 
 def _end_of_hunk(lines: Sequence[str], start: int, head: re.Match[str]) -> int:

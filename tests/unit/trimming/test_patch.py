@@ -137,3 +137,19 @@ def test_a_query_finds_its_hunk_behind_more_changes_than_have_room() -> None:
     item = pf.Item(content=text, language="diff")
     shown = pf.render([item], max_tokens=120, query="how long is the sleep of an attempt").text
     assert "--- a/f21\n+++ b/f21\n" in shown and "+sleep(attempt, 21)\n" in shown
+
+
+@pytest.mark.parametrize("path", ["go.sum", "web/package-lock.json", "app.min.js"])
+@pytest.mark.parametrize(
+    "head", ["diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n", "--- {0}\t9\n+++ {0}\t9\n"]
+)
+def test_lines_of_a_lock_file_go_before_any_of_a_program(head: str, path: str) -> None:
+    rows = "@@ -0,0 +1,30 @@\n" + "".join(f"+row {number}\n" for number in range(30))
+    code = "@@ -1,4 +1,4 @@\n one\n-two\n+TWO\n three\n four\n"
+    text = (
+        f"{head.format(path)}{rows}{head.format('src/a.go')}{code}{head.format('yarn.lock')}{rows}"
+    )
+    found = [variant.text for variant in divided(text).variants()]
+    for cut in found:
+        assert code in cut or "row" not in cut
+    assert any(code in cut and path in cut and "row" not in cut for cut in found)
