@@ -58,13 +58,19 @@ def known_credentials() -> _Table:
     return msgspec.convert(load_shipped_yaml(read_utf8(path), path.name)[0], _Table)
 
 
+_PARTS_OF_WORDS = ("key", "oken", "ecret", "assword", "uth", "identified", "user", "wd=")
+"""What many words have in common: where it is missing none of them is looked for. The search for
+each word in each text took a fifth of gathering 20,000 files."""
+
+
 @cache
-def _numbers_by_word(short: bool) -> dict[str, list[int]]:
-    """Return the credentials that a word belongs to, by their numbers."""
-    found: dict[str, list[int]] = defaultdict(list)
+def _numbers_by_word(short: bool) -> dict[str, dict[str, list[int]]]:
+    """Return the credentials that a word belongs to, by their numbers; the words by their parts."""
+    found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, known in enumerate(known_credentials().credentials):
         for word in known.words if known.short == short else ():
-            found[word].append(number)
+            part = next(filter(word.lower().__contains__, _PARTS_OF_WORDS), "")
+            found[part][word].append(number)
     return found
 
 
@@ -186,8 +192,10 @@ def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]
     lines = "\n".join(_lines_with_long_words(text))
     numbers: set[int] = set()
     for looked_in, short in ((text, True), (lines, False)):
-        held = _numbers_by_word(short)
-        numbers.update(*map(held.__getitem__, filter(looked_in.__contains__, held)))
+        by_part, lower = _numbers_by_word(short), looked_in.lower()
+        for part in filter(lower.__contains__, by_part):  # the empty one is in all
+            held = by_part[part]
+            numbers.update(*map(held.__getitem__, filter(looked_in.__contains__, held)))
     for known in map(known_credentials().credentials.__getitem__, sorted(numbers)):
         looked_in = text if known.short else lines
         for match in known.find(looked_in):

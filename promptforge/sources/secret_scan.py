@@ -102,16 +102,19 @@ class SecretScan:
         """
         found: list[_Found] = []
         sides: list[tuple[Side, list[_Found]]] = []
+        is_patch = "@@ -" in text
 
         def find() -> bool:
             found.extend(self._find(text, place))
+            if not is_patch:
+                return bool(found)
             for side in sides_of(_line_end(text).sub("\n", text), place, whole):
                 in_side = self._find("\n".join(side.lines), side.place)
                 if in_side:
                     sides.append((side, in_side))
             return bool(found or sides)
 
-        named = place if "@@ -" in text else ""
+        named = place if is_patch else ""
         if recall_clean(text, [rules_of(place) or "", named, whole, *sorted(self._allowed)], find):
             return text
         masked = mask(text, place, found, self._allowed) if found else text
