@@ -50,6 +50,16 @@ _MANIFEST = late_pattern(
 _BUILD_SUFFIX = late_pattern(r"\.(d\.)?[cm]([jt]s)$")
 """The end of a module that was built, or written, for one of two systems of modules."""
 _BUILD_FOLDER = late_pattern(r"^(?:build/(?:lib[^/]*/)?|dist/|out/)")
+_LANGUAGE = late_pattern(
+    r"(?<![^/._-])(?:ar|bg|bn|br|ca|cn|cs|cz|da|de|el|es|et|eu|fa|fi|fr|gl|he|hi|hr|hu|id|it|ja|jp|ka"
+    r"|ko|kr|lt|lv|ms|nb|nl|no|pl|pt|ro|ru|sk|sl|sq|sr|sv|ta|th|tr|tw|ua|uk|ur|uz|vi|zh)"
+    r"(?:[-_][A-Za-z]{2,4})?(?=[/.])"
+)
+"""The name of a language in a path, but English: `docs/zh-cn/`, `README.ja.md`, `locales/de.json`."""
+_ENGLISH = ("en", "en-US", "en-us", "en_US", "Base")
+_IN_WORDS = late_pattern(
+    r"(?i).*\.(?:mdx?|markdown|rst|te?xt|adoc|html?|ipynb|properties|json|ya?ml|toml|xml|strings|resx|arb)"
+)
 
 
 def role_of(path: str, marked: Mapping[str, bool] = NO_MARKS) -> Role:
@@ -81,9 +91,10 @@ def role_of(path: str, marked: Mapping[str, bool] = NO_MARKS) -> Role:
 
 
 def find_asides(paths: Sequence[str], roles: Sequence[Role]) -> set[int]:
-    """Return the numbers of tests, examples, others' work, logs, and builds beside the first.
+    """Return the numbers of tests, examples, others' work, logs, translations, and second builds.
 
-    A package has `pool.js` and the same as `pool.cjs`, or `src/pool/` and `build/lib/pool/`.
+    A package has `pool.js` and the same as `pool.cjs`, or `src/pool/` and `build/lib/pool/`; a
+    manual has `de/pool.md` beside `pool.md`, or beside `en/pool.md`.
     """
     known = set(paths)
     found: set[int] = set()
@@ -91,9 +102,25 @@ def find_asides(paths: Sequence[str], roles: Sequence[Role]) -> set[int]:
         first = _BUILD_SUFFIX.sub(r".\1\2", path)
         places = {first, _BUILD_FOLDER.sub("", path), _BUILD_FOLDER.sub("src/", path)}
         is_build = not known.isdisjoint(places - {path})
-        if is_build or roles[number] in ("aside", "log", "patch"):
+        is_same = is_build or _is_translation(path, known)
+        if is_same or roles[number] in ("aside", "log", "patch"):
             found.add(number)
     return found
+
+
+def _is_translation(path: str, known: set[str]) -> bool:
+    """Tell whether a file is one of the others, in another language than English."""
+    for found in _LANGUAGE.finditer(path):
+        before, after = path[: found.start()], path[found.end() :]
+        if any(f"{before}{name}{after}" in known for name in _ENGLISH):
+            return True
+        bare = before + after[1:]
+        if before.endswith((".", "_", "-")):
+            bare = before[:-1] + after
+        # A program `time_ms.c` is not that of Malaysia.
+        if bare in known and _IN_WORDS.fullmatch(path):
+            return True
+    return path.endswith(".po")
 
 
 def roles_of(items: Sequence[Item]) -> tuple[list[str], list[Role]]:

@@ -79,3 +79,17 @@ def test_marks_of_a_file_overrule_its_path() -> None:
     assert role_of("vendor/pool.c", {"vendored": False}) == ""
     assert role_of("site/pool.js", {"documentation": True}) == "manual"
     assert role_of("docs/pool.js", {"documentation": False}) == ""
+
+
+def test_a_translation_stands_behind_the_english_text() -> None:
+    docs = ("docs/pool.md", "docs/de/pool.md", "docs/zh-cn/pool.md", "docs/ja/only.md")
+    assert asides(*docs) == {1, 2}
+    assert asides("README.md", "README.pt-br.md", "README_zh.md", "README.go.md") == {1, 2}
+    assert asides("locales/en.yml", "locales/de.yml", "content/en/a.md", "content/ko/a.md") == {
+        1,
+        3,
+    }
+    assert asides("res/values/strings.xml", "res/values-fr/strings.xml", "po/sv.po") == {1, 2}
+    assert (
+        asides("time.c", "time_ms.c", "lib/ms/a.js", "lib/a.js", "de.json", "en/de.json") == set()
+    )
