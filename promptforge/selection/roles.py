@@ -51,14 +51,14 @@ _BUILD_SUFFIX = late_pattern(r"\.(d\.)?[cm]([jt]s)$")
 """The end of a module that was built, or written, for one of two systems of modules."""
 _BUILD_FOLDER = late_pattern(r"^(?:build/(?:lib[^/]*/)?|dist/|out/)")
 _LANGUAGE = late_pattern(
-    r"(?<![^/._-])(?:ar|bg|bn|br|ca|cn|cs|cz|da|de|el|es|et|eu|fa|fi|fr|gl|he|hi|hr|hu|id|it|ja|jp|ka"
-    r"|ko|kr|lt|lv|ms|nb|nl|no|pl|pt|ro|ru|sk|sl|sq|sr|sv|ta|th|tr|tw|ua|uk|ur|uz|vi|zh)"
+    r"(?<![^/._-])(?:ar|bg|bn|br|ca|cn|cs|cz|da|de|el|es|et|eu|fa|fi|fr|gl|he|hi|hr|hu|id|it|ja|jp"
+    r"|ka|ko|kr|lt|lv|ms|nb|nl|no|pl|pt|ro|ru|sk|sl|sq|sr|sv|ta|th|tr|tw|ua|uk|ur|uz|vi|zh)"
     r"(?:[-_][A-Za-z]{2,4})?(?=[/.])"
 )
-"""The name of a language in a path, but English: `docs/zh-cn/`, `README.ja.md`, `locales/de.json`."""
+"""A language in a path, but English: `docs/zh-cn/`, `README.ja.md`, `locales/de.json`."""
 _ENGLISH = ("en", "en-US", "en-us", "en_US", "Base")
 _IN_WORDS = late_pattern(
-    r"(?i).*\.(?:mdx?|markdown|rst|te?xt|adoc|html?|ipynb|properties|json|ya?ml|toml|xml|strings|resx|arb)"
+    r"(?i).*\.(?:mdx?|rst|txt|adoc|html?|ipynb|properties|json|ya?ml|toml|xml|strings|resx|arb)"
 )
 
 
