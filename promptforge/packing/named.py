@@ -34,8 +34,8 @@ def pack_named(
     """Show each item of a step at least in short, then longer up to `limit`, the shortest first.
 
     Those in `step.last` grow after the others. Where not all have room in short, the last ones of
-    the walk go. With `passages` each shows of
-    these what its length has room for. Returns the step with the items that are shown.
+    the walk go. With `passages` each shows of these what its length has room for. Returns the step
+    with the items that are shown.
     """
     if not step.again:
         if packer.show_all(step.walk, limit):

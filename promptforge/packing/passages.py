@@ -104,8 +104,6 @@ def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: Pass
 
 
 class _ShownPassages:
-    """The passages on the page, and the page's cost with them."""
-
     def __init__(self, packer: Packer, source: PassageSource, limit: Cost, max_items: int) -> None:
         self.numbers: dict[int, set[int]] = {}
         """Item → numbers of its passages."""

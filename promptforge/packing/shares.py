@@ -91,7 +91,6 @@ class Shares:
         return self._page.measure({**self._packer.chosen, **shown})
 
     def _kept(self, index: int, share: float) -> float:
-        """Return the characters that an item keeps."""
         if self._longest:
             return min(self._sizes[index], share * self._longest)
         return share * self._sizes[index]

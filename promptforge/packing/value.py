@@ -77,8 +77,6 @@ def _shorten_some(packer: Packer, walk: Sequence[int], limit: Cost, step: Packin
 
 
 class _PageRows:
-    """The variants of some items on a page, as rows to choose from."""
-
     def __init__(
         self, packer: Packer, walk: Sequence[int], ranks: Sequence[float], limit: Cost
     ) -> None:
@@ -120,7 +118,6 @@ class _PageRows:
         return variants
 
     def _choose(self, between: float, places: int | None) -> list[int]:
-        """Return rows for at most so many places."""
         room = self._room[self._unit]
         rows = Rows(self._worths, self._sizes, self._items, lambda row: self._cost(row) + between)
         best = choose_rows(rows, room)
@@ -199,8 +196,6 @@ class Rows(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A step of an owner from one of its rows, or none, to a dearer one."""
-
     rate: float
     """Worth that it adds for each unit of cost."""
     row: int

@@ -586,7 +586,6 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         return told | self._learn(fresh) if fresh else told
 
     def _learn(self, words: Sequence[str]) -> set[str]:
-        """Remember words, and return those of them that tell something."""
         # Most words of a block are passed over together: one look-up each is dear in ten megabytes.
         plain = list(filter(str.isascii, words))
         rare = list(filterfalse(str.isascii, words))

@@ -112,8 +112,6 @@ def _list_entries(root: _Folder, largest_first: bool, beside: int) -> list[TreeE
 
 
 class _Folder:
-    """A folder of the tree in the making."""
-
     def __init__(self) -> None:
         self.tokens = 0
         self.seen = False

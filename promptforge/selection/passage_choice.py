@@ -232,7 +232,6 @@ class _Chooser:
         heapq.heappush(self._heap, (-value, number, passage))
 
     def _push_best(self, number: int) -> None:
-        """Push the best passage left of a document that is not opened."""
         best = self._best(self._weighed(number))
         if best is not None:
             self._push(number, best)

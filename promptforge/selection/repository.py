@@ -239,8 +239,6 @@ class _QueryWords(dict[str, _Matches]):
 
 
 class _CountedChunk(NamedTuple):
-    """A chunk with its counts of the query's terms."""
-
     file: int
     chunk: Chunk
     counts: dict[int, float]
@@ -496,7 +494,6 @@ class RepositoryRelevance(Relevance):
         return pieces.with_first_to_go(start, end) if pieces and end else pieces
 
     def _find_starts(self, index: int) -> list[int]:
-        """Return the first character of each passage of an item."""
         pieces = self.divide(index)
         if pieces is None:
             return [0]
@@ -542,8 +539,6 @@ def file_importance(
 
 
 class _File(NamedTuple):
-    """A file as it is ranked."""
-
     item: Item
     text: str
     path: str
@@ -675,7 +670,6 @@ def _link(files: Sequence[_File]) -> tuple[list[dict[int, float]], Mapping[str, 
 
 
 def _named_in(file: _File, index: "_Index") -> set[int]:
-    """Return the files that a program imports, or a document links to."""
     path = file.item.path or ""
     if file.is_program:
         quoted = file.language != "python"
@@ -686,7 +680,6 @@ def _named_in(file: _File, index: "_Index") -> set[int]:
 
 
 def _definitions(files: Sequence[_File]) -> dict[str, list[int]]:
-    """Return the programs that define each name."""
     found: dict[str, list[int]] = defaultdict(list)
     left = MAX_CHARACTERS_TAGGED
     for number, file in enumerate(files):
@@ -707,8 +700,6 @@ def _defined_names(text: str, language: str | None, *, tagged: bool) -> set[str]
 
 
 class _Index:
-    """The files of a repository, found by what an import names."""
-
     def __init__(self, paths: Sequence[str]) -> None:
         self._by_path: dict[str, list[int]] = defaultdict(list)
         """Path without suffix → files; a folder's is that of its `__init__` or `index`."""

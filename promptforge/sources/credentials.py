@@ -22,8 +22,6 @@ KEYS = ("a private key", "a PuTTY key")
 
 
 class _Credential(msgspec.Struct, frozen=True):
-    """A row of `credentials.yaml`."""
-
     name: str
     words: list[str]
     pattern: str | list[str]
@@ -207,7 +205,6 @@ def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]
 
 
 def _body_of_key(text: str, match: re.Match[str]) -> str:
-    """Return the body of a private key in one line."""
     stop = text.find("----", match.end())
     return re.sub(r"\\+[rn]|[^A-Za-z0-9+/=]", "", text[match.start(1) : stop % (len(text) + 1)])
 

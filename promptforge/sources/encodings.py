@@ -26,8 +26,6 @@ _AFTER_SMALL = late_pattern(r"[a-zß-ÿа-яα-ω][A-Z]?(?=([^\x00-\x7f]))")
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """A row of `encodings.yaml`."""
-
     encodings: dict[str, float]
     letters: list[str]
     script: str = r"(?!)"

@@ -189,7 +189,6 @@ def load(  # noqa: PLR0913  these are public options
 
 
 def _names(given: PathNames) -> tuple[str, ...]:
-    """Return names; one alone stands for a list of one."""
     # A text is a sequence of its letters, which nobody means.
     if isinstance(given, str | os.PathLike):
         given = [given]
@@ -407,7 +406,6 @@ def _loaders(
 def _item_loader(
     path: str, wanted: SourceRequest, near: dict[str, Any], progress: Progress | None
 ) -> Callable[[], list[Item]]:
-    """Return the loader of a file of items, of a folder, of a text, or of standard input."""
     if is_stream(path):
         from .piped import load_stream
 
@@ -469,7 +467,6 @@ def _place_in_store(said: Diagnostic, path: str, url: str) -> Diagnostic:
 def _text_loaders(
     wanted: SourceRequest, near: dict[str, Any], progress: Progress | None
 ) -> Iterator[tuple[str | None, Callable[[], list[Item]]]]:
-    """Yield a loader for each source of texts: files, folders, and what git knows of them."""
     about: dict[str, Any] = {"wanted": wanted.wanted, **near}
     of_files = {"context_lines": wanted.context_lines, "stream_name": wanted.stream_name, **about}
     for number, spec in enumerate(wanted.files):
@@ -487,7 +484,6 @@ def _text_loaders(
 def _read_techniques(
     index: TechniqueIndex, wanted: SourceRequest, diagnostics: Diagnostics
 ) -> list[Item]:
-    """Fill `index` with the techniques to look up; no item yet."""
     if wanted.attack is None:
         expected = "a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques"
         raise ItemError(f"techniques need --attack PATH: {expected}")

@@ -115,7 +115,6 @@ def run_git(
 
 
 def _is_shallow(folder: Path) -> bool:
-    """Tell whether the earlier commits of a repository were not cloned."""
     ran = _ask(folder, ("rev-parse", "--is-shallow-repository"), _GIT_SETTINGS)
     return ran.stdout.strip() == b"true"
 

@@ -50,8 +50,6 @@ class NoItemsError(ItemError):
 
 
 class _RecordKind(NamedTuple):
-    """A kind of records that a file may list."""
-
     list_keys: tuple[str, ...]
     """An object with one of these is no record: its list is under this key."""
     fields: frozenset[str]
@@ -126,8 +124,6 @@ def load_messages(path: str, *, diagnostics: Diagnostics, workspace: StrPath) ->
 
 
 class _RecordFile(NamedTuple):
-    """A text of records in one of the syntaxes."""
-
     text: str
     where: str
     diagnostics: Diagnostics
@@ -173,7 +169,6 @@ class _RecordFile(NamedTuple):
         return records, locate
 
     def _find_list(self, value: Any) -> tuple[list[Any], str | None]:
-        """Return the records in a decoded file, and the key that held them, if any."""
         if isinstance(value, list):
             return value, None
         if not isinstance(value, dict):

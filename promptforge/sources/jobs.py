@@ -140,7 +140,6 @@ def line_of_name(job: Job, name: str | None, workspace: StrPath) -> int | None:
 def _file_names(
     job: Job, workspace: StrPath
 ) -> Iterator[tuple[tuple[str | int, ...], str, StrPath]]:
-    """Yield key, path and base of each file and folder that a job names."""
     knowledge = "context_config" if ("context_config",) in job.lines else "knowledge"
     lists: dict[tuple[str, ...], Any] = {
         ("items",): job.items,
@@ -213,8 +212,6 @@ def job_of(value: object, at: Callable[..., str]) -> Job:
 
 
 class _Document(NamedTuple):
-    """A decoded job, for look-ups by path and messages with places."""
-
     value: dict[str, Any]
     at: Callable[..., str]
 
@@ -254,7 +251,6 @@ class _Document(NamedTuple):
 
 
 def _read_knowledge(document: _Document) -> dict[str, tuple[str, ...]]:
-    """Return the three lists of the `knowledge` block, as far as given."""
     blocks = [key for key in ("knowledge", "context_config") if key in document.value]
     if len(blocks) > 1:
         message = "knowledge and context_config are two names of one block; write one"
@@ -279,7 +275,6 @@ def _read_items(document: _Document) -> tuple[Any, ...]:
 
 
 def _read_search(document: _Document) -> Search | None:
-    """Return a search: words, or `query` and `in`."""
     query, paths = document.get("search"), None
     if query is None:
         return None

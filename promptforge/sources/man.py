@@ -214,6 +214,5 @@ def _body(text: str) -> str:
 
 
 def _sections(content: str) -> list[dict[str, str | int]]:
-    """Return the headings of a page: the lines that are not indented."""
     lines = enumerate(content.split("\n"), 1)
     return [{"name": line, "start_line": n} for n, line in lines if line.strip() == line != ""]

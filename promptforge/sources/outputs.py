@@ -49,7 +49,6 @@ def _folders(wanted: SourceRequest) -> Iterator[str]:
 
 
 def _is_packed(real: str, items: Iterable[Item]) -> bool:
-    """Tell whether a file was packed of the texts of items."""
     if not MAY_BE_PACKED.fullmatch(real):
         return False
     with contextlib.suppress(OSError):

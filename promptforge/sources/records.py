@@ -339,7 +339,6 @@ def _is_plain(records: Any) -> bool:
 
 
 def _no_list(given: object, where: str) -> ItemError:
-    """Return the error that says why something is no list of records."""
     expected = "expected a list of items: objects with content or summary, or documents"
     if issubclass(type(given), set | frozenset):
         expected += "; a set has no order"

@@ -320,7 +320,6 @@ def refuse_repository(name: str) -> None:
 
 
 def _hint(real: Path, exc: Exception) -> str:
-    """Return the nearest name in the same folder, where the file was not found."""
     if not isinstance(exc, FileNotFoundError):
         return ""
     try:
@@ -372,8 +371,6 @@ def too_deep(folder: str) -> OSError:
 
 
 class _Walk:
-    """One walk over folders along the parts of a pattern."""
-
     def __init__(self, parts: list[str]) -> None:
         self._parts = parts
         # With two `**` there are many ways into one folder: `a/**/b/**` would walk it as often.

@@ -194,7 +194,6 @@ class BlockReader:
         return list(split_sentences(text))
 
     def _body(self, text: str) -> str:
-        """Return a paragraph without what ends it: blanks, end tags."""
         return text.rstrip(WHITE)
 
     def _paragraph(self, text: str, keep: float, under: int, kind: str) -> None:

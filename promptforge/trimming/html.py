@@ -151,7 +151,6 @@ class _Page(BlockReader):
             self._add(text, keep, self._under(), kind)
 
     def _read_edges(self, text: str) -> None:
-        """Read which lists and tables begin and end."""
         for edge in _EDGE.finditer(text):
             if not edge[1]:
                 self._holders.append((self._item, self._item))
@@ -210,7 +209,6 @@ class _Page(BlockReader):
             self._holders[-1] = self._holders[-1][0], index
 
     def _body(self, text: str) -> str:
-        """Return the text of a block without its end tags and the blanks around them."""
         end = self._block.end
         for tag in reversed(self._block.tags):
             if tag.name[1:] not in STRUCTURE or self._text[tag.end : end].strip():

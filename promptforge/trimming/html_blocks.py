@@ -265,8 +265,6 @@ def _clean(part: str) -> str:
 
 
 class _Splitter:
-    """The blocks of a page, from top to bottom; together they are the page."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._blocks: list[HtmlBlock] = []
@@ -363,7 +361,6 @@ class _Splitter:
         self._tags, self._links = own, links
 
     def _read_tag(self, tag: HtmlTag) -> int:
-        """Read a tag; return the place to go on from."""
         name = tag.name
         end = self._end_of_whole(tag)
         if end:

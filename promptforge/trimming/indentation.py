@@ -124,8 +124,6 @@ _SKELETON_DEPTH = 2
 
 
 class _Header(NamedTuple):
-    """A line with deeper lines below it."""
-
     depth: int
     number: int
     body: int
@@ -447,7 +445,6 @@ def _has_empty_body(lines: Sequence[str], last: int) -> bool:
 
 
 def _may_begin(line: str) -> bool:
-    """Tell whether a line may begin a signature in the next one."""
     line = line.rstrip()
     others = _CONTROL.match(line) or _IMPORT_LINE.match(line)
     return bool(_TYPE_OR_ATTRIBUTE.match(line)) and not others

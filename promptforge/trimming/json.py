@@ -405,7 +405,6 @@ def _open_embedded(values: list[Any], level: int = 0) -> None:
 
 
 def _open_texts(values: list[Any], marks: Marks) -> None:
-    """Put the pieces of long texts in the place of these texts."""
     from .kinds import Trimmers, language_by_content
 
     # The writer tells its own marks from what the texts hold.

@@ -49,8 +49,6 @@ MIN_EQUAL_LINES = 4
 
 
 class _Record(NamedTuple):
-    """A record, as lines from `start` to before `end`."""
-
     start: int
     end: int
     severity: int

@@ -57,8 +57,6 @@ def _parser() -> MarkdownIt:
 
 
 class _Span(NamedTuple):
-    """A block, with the blank lines after it."""
-
     start: int
     end: int
     token: Any

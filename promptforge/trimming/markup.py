@@ -206,7 +206,6 @@ class _LaTeX(_Blocks):
         return 1 if is_preamble else keep
 
     def _sentences(self, text: str) -> list[str]:
-        """Return the sentences, each with all of its braces and formulas."""
         found: list[str] = []
         held = ""
         for sentence in split_sentences(text):

@@ -54,7 +54,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
                     break
                 end += 1
             file, changed = len(parts), 0
-            is_unwanted = unwanted_name(_last_name(lines[number:end])) is not None
+            is_unwanted = unwanted_name(_last_name(lines[number])) is not None
             parts.append(Piece("".join(lines[number:end]), _CHANGED, skeleton=True))
             number = end
         else:
@@ -72,12 +72,9 @@ def _begins_file(lines: Sequence[str], number: int) -> bool:
     return True
 
 
-def _last_name(head: Sequence[str]) -> str:
-    """Return the last name in the lines above the first hunk of a file; a time may follow it."""
-    told = next((line for line in head if line.startswith("+++ ")), head[0])
-    if told.startswith("+++ /dev/null"):
-        told = head[0]
-    return told.partition("\t")[0].strip().strip('"').replace(" ", "/").rpartition("/")[2]
+def _last_name(line: str) -> str:
+    """Return the last name in the first line of a file's diff; a time may follow it."""
+    return line.partition("\t")[0].strip().strip('"').replace(" ", "/").rpartition("/")[2]
 
 
 def _end_of_hunk(lines: Sequence[str], start: int, head: re.Match[str]) -> int:

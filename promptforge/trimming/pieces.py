@@ -305,7 +305,6 @@ class Pieces:
         return head + text
 
     def _beginning(self, staying: Collection[int]) -> str:
-        """Return the line above a text that tells that some of it is gone."""
         if not self._marks.marker or len(staying) == len(self.parts):
             return ""
         return self._head(self._marks.marker)

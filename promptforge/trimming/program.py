@@ -42,8 +42,6 @@ Gap = Callable[[Sequence[Piece], Marks], str]
 
 
 class _Block(NamedTuple):
-    """The lines from `first` to the next block's first."""
-
     first: int
     parent: int = -1
     rank: int = NONE

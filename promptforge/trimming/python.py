@@ -201,7 +201,6 @@ class _Reader:
 
 
 def _start(statement: ast.stmt) -> int:
-    """Return a statement's first line (from 0), with its decorators."""
     if isinstance(statement, _Definition) and statement.decorator_list:
         return statement.decorator_list[0].lineno - 1
     return statement.lineno - 1

@@ -267,7 +267,6 @@ def _add_compound(blocks: Blocks, unit: Unit, place: Place) -> bool:
 
 
 def _units(nodes: Sequence[Node]) -> Iterator[Unit]:
-    """Yield the statements, each with its attributes and decorators."""
     held: Unit | None = None
     prefix = -1  # the first row of the attributes and decorators before a statement
     for node in nodes:

@@ -69,8 +69,6 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
 
 
 class _Tag(NamedTuple):
-    """A tag, a comment or the like in XML; without an `end` it is none."""
-
     start: int
     end: int | None
     opens: int
