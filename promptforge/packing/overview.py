@@ -237,7 +237,6 @@ def _without_names(packer: Packer, step: PackingStep, limit: Cost) -> Cost:
 
 
 def _outline_size(limit: Cost, items: int) -> float:
-    """Return the tokens, or characters, that the outline of each of some items may have."""
     unit = budget_unit(limit)
     most = MIN_OUTLINE_TOKENS * (CHARACTERS_PER_TOKEN if unit else 1)
     # Powers of two: outlines are remembered by their size, so a budget a little larger finds

@@ -217,7 +217,6 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, way: Pack
 
 
 def _lengthen_stubs(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
-    """Show the first items longer that are attributions alone, while there is room."""
     misses = 0
     for index in walk:
         if misses == MAX_LENGTHENED_IN_VAIN:

@@ -174,7 +174,6 @@ class _ShownPassages:
                 failed, size = failed + 1, len(rest)
 
     def _first_fitting(self, passages: Iterable[ChosenPassage]) -> list[ChosenPassage]:
-        """Return the first passages that should have room together."""
         room = self._room() + 2
         items = set(self.numbers)
         batch: list[ChosenPassage] = []

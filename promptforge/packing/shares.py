@@ -131,7 +131,6 @@ class Shares:
         return share
 
     def _share_of(self, room: float) -> float:
-        """Return the share with so many characters in all."""
         if not self._longest:
             return min(room / (sum(self._sizes.values()) or 1), 1.0)
         sizes = sorted(self._sizes.values())

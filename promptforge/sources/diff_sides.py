@@ -106,7 +106,6 @@ def sides_of(text: str, place: str = "", whole: str = "") -> Iterator[Side]:
 
 
 def _read_files(lines: Sequence[str]) -> Iterator[tuple[list[str], list[_Hunk]]]:
-    """Yield the names above the hunks of each file, and the hunks."""
     names: list[str] = []
     hunks: list[_Hunk] = []
     place = above = 0

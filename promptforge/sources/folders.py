@@ -232,7 +232,6 @@ def _read_names(
     wanted: FolderFilter,
     progress: Progress | None,
 ) -> Iterator[tuple[str, str, Diagnostics]]:
-    """Yield path, text and diagnostics of each file of a folder that is not to be left out."""
     top, folders, held = os.fspath(folder), dict[str, str](), HeldFolder()
     base, marks = Path(os.path.realpath(workspace)), None
     if not wanted.ignored:
@@ -646,7 +645,6 @@ def _ask_git(
 
 
 def _leave_out_installed(folder: str, lead: str, names: list[str], left_out: LeftOut) -> None:
-    """Take the names of folders that a tool fills out of a list."""
     filled = [name for name in names if is_installed(os.path.join(folder, name))]
     if filled:
         left_out[_INSTALLED] += (f"{lead}{name}/" for name in filled)

@@ -252,7 +252,6 @@ class _RecordFile(NamedTuple):
 
 
 def _is_null(text: str) -> bool:
-    """Return True if a text that YAML reads as null says so."""
     lines = map(str.strip, text.removeprefix("\ufeff").splitlines())
     return any(line and line[0] not in "#%" and line not in ("---", "...") for line in lines)
 
