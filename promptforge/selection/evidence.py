@@ -250,7 +250,6 @@ class Evidence:
         return sum([weights[t] * share for t, share in self.shares[number]])
 
     def _worth_parts(self, weights: Sequence[float]) -> list[list[float]]:
-        """Return the five parts of worth, each for all documents; see `WorthParts`."""
         cover = [self.cover(number, weights) for number in range(len(self))]
         alone = list(map(sum, zip(self._prior, cover, self._echo, strict=True)))
         bridge = [0.0] * len(alone)

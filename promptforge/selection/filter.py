@@ -60,8 +60,6 @@ FUSION_CONSTANT = 61
 
 
 class _Texts(NamedTuple):
-    """Lengths and ends of the contents of all items."""
-
     lengths: array[int]
     """The characters of each."""
     tails: dict[str, None]

@@ -216,7 +216,6 @@ class _Chooser:
         return cost + self._cost(number, passage)
 
     def _open_with_facts(self, number: int, choice: PassageChoice) -> bool:
-        """Open a document with its facts, if it has any and they have room."""
         facts = self._facts(number)
         cost = self._header(number) + facts.cost
         if not facts.passages or cost > self._room:

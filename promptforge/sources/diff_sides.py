@@ -89,8 +89,6 @@ def sides_of(text: str, place: str = "", whole: str = "") -> Iterator[Side]:
     `whole` is the diff of the same one file with `LINES_AROUND` lines as context. Without it a side
     is what the hunks show, with the lines of a key and of a Secret that they only lack.
     """
-    if "@@ -" not in text:
-        return
     known = [hunk for _, hunks in _read_files(whole.split("\n")) for hunk in hunks]
     for names, hunks in _read_files(text.split("\n")):
         count = min(len(hunk.sides) for hunk in hunks)

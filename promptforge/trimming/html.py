@@ -74,7 +74,6 @@ def compact(text: str, *, marks: Marks, language: str | None = None) -> CompactT
 
 
 def _join_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a script, a few together."""
     held = ""
     for line in split_lines(text):
         held += line

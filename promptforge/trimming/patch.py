@@ -16,8 +16,7 @@ from .pieces import Piece, Pieces, UnderQuery, line_gap, split_lines
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
 _FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
 _UNWANTED, _AROUND, _LATER, _CHANGED, _ABOVE = range(5)
-"""The order of leaving: lines of lock files, lines around a change, changed lines, then lines above
-the first file."""
+"""Order of leaving: lines of lock files, around a change, changed ones, above the first file."""
 MAX_FIRST_CHANGES = 40
 """Changed lines of a file before its later ones."""
 
