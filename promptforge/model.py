@@ -249,7 +249,15 @@ def item_texts(item: Item) -> Iterator[str]:
             waiting += value
 
 
-class SectionCost(msgspec.Struct, frozen=True, kw_only=True):
+class ResultPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Fields of a result; `dict(part)` has them by name, as FastAPI reads any object."""
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        """Yield the name and the value of each field."""
+        return iter(msgspec.structs.asdict(self).items())
+
+
+class SectionCost(ResultPart, frozen=True, kw_only=True):
     """The cost of one section."""
 
     key: str
@@ -260,7 +268,7 @@ class SectionCost(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of its items' texts."""
 
 
-class Gain(msgspec.Struct, frozen=True, kw_only=True):
+class Gain(ResultPart, frozen=True, kw_only=True):
     """The gain of a budget that is larger by so many tokens."""
 
     tokens: int
@@ -270,7 +278,7 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
     """The gain in a sentence, which every screen prints."""
 
 
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+class Explanation(ResultPart, frozen=True, kw_only=True):
     """The share of each part in the budget, and the gain of a larger one."""
 
     tokens: int
@@ -286,7 +294,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The gain of 500 tokens more; `None` without a budget in tokens."""
 
 
-class Remedy(msgspec.Struct, frozen=True, kw_only=True):
+class Remedy(ResultPart, frozen=True, kw_only=True):
     """Options that bring back items dropped or trimmed for one reason; they were tried."""
 
     reason: str
@@ -303,7 +311,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Number of these items that are whole in the text with `options`."""
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class Decision(ResultPart, frozen=True, kw_only=True):
     """The reason why an item is not whole, as it was written down when packing refused it.
 
     A limit raised by `missing`, and those of `beside` by theirs, bring it in whole; packing was
@@ -420,7 +428,7 @@ LATE_FIELDS = ("tokens_full", "fits_at", "too_small", "decision")
 """Fields of a `ResultItem` that are worked out when asked for."""
 
 
-class ResultSection(msgspec.Struct, frozen=True, kw_only=True):
+class ResultSection(ResultPart, frozen=True, kw_only=True):
     """One section of the context."""
 
     key: str
@@ -431,7 +439,7 @@ class ResultSection(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of its items' texts."""
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class Source(ResultPart, frozen=True, kw_only=True):
     """One included item, as a source to be cited."""
 
     id: str
@@ -443,7 +451,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     score: float
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class Span(ResultPart, frozen=True, kw_only=True):
     """A range of the text, printed by one line of a template for one item or for none."""
 
     start: int
@@ -458,7 +466,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     """Line of the template, from 1, that printed it."""
 
 
-class ShownItem(msgspec.Struct, frozen=True, kw_only=True):
+class ShownItem(ResultPart, frozen=True, kw_only=True):
     """The content of one included item, without its template's own text."""
 
     index: int

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast, overload
 import msgspec
 
 from ..errors import Diagnostic
-from ..model import Result, Source
+from ..model import Result, ResultPart, Source
 from ..text.words import late_property
 from .messages import Message
 from .prefix import SharedPrefix
@@ -22,7 +22,7 @@ MAX_ALIKE = 3
 """Diagnostics that say the same of so many messages are all shown; of more, one with a count."""
 
 
-class PromptPart(msgspec.Struct, frozen=True, kw_only=True):
+class PromptPart(ResultPart, frozen=True, kw_only=True):
     """One part of a prompt."""
 
     name: str
@@ -37,7 +37,7 @@ class PromptPart(msgspec.Struct, frozen=True, kw_only=True):
     """Items, turns or tools left out."""
 
 
-class PromptHistory(msgspec.Struct, frozen=True, kw_only=True):
+class PromptHistory(ResultPart, frozen=True, kw_only=True):
     """Numbers of turns of the history."""
 
     kept: int

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ..model import ResultPart
 from .compose import ComposedPrompt, Composer
 from .messages import Message, MessageBlock, TextBlock, join_messages
 from .providers import SYSTEM_ROLES, ProviderShape
@@ -23,7 +24,7 @@ MAX_PROMPTS_REMEMBERED = 16
 """Prompts of one renderer that a new one is compared with: those of several conversations."""
 
 
-class SharedPrefix(msgspec.Struct, frozen=True, kw_only=True):
+class SharedPrefix(ResultPart, frozen=True, kw_only=True):
     """The beginning that a prompt has in common with an earlier one of the same renderer."""
 
     tokens: int

@@ -361,9 +361,7 @@ class Report(Printed):
     def sources(self) -> tuple[Source, ...]:
         """The items of the text as sources."""
         items = map(self._item, self.order)
-        found = [{**citation(item), "id": item_id(item)} for item in items]
-        names = Source.__struct_fields__
-        return tuple(Source(**{name: each[name] for name in names}) for each in found)
+        return tuple(Source(**{**citation(item), "id": item_id(item)}) for item in items)
 
     def text_of(self, origin: str) -> str:
         """Return the page with the items of one origin alone; "" without any."""

@@ -7,6 +7,7 @@ import dataclasses
 import pickle
 from typing import Any
 
+import msgspec
 import pytest
 from conversations import ITEMS, TEXT, Messages, histories
 from example_counts import cases
@@ -150,3 +151,14 @@ def test_what_is_said_of_many_messages_is_said_once(count: int, messages: int) -
     first = 'history[1]: content: a block of type "thinking" was left out'
     end = "; so in 14 messages, the last history[27]"
     assert said[0] == f"{first}{end * (messages == 1)} [PF208]"
+
+
+def test_the_parts_of_a_result_are_read_by_their_fields_as_a_web_framework_reads_any_object() -> (
+    None
+):
+    prompt = pf.Renderer(profile="gpt").prompt(FRESH, user="q", to="openai")
+    assert prompt.context is not None
+    assert dict(prompt.sources[0])["path"] == "relay.md"
+    for part in (*prompt.context.sections, *prompt.context.shown, *prompt.context.map):
+        assert dict(part) == msgspec.structs.asdict(part)
+    assert dict(prompt.prefix)["broken_by"] is None and dict(prompt.history)["dropped"] == 0
