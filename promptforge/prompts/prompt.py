@@ -531,7 +531,10 @@ class _PromptMaker:
         if self.options.cite and not self.shape.cites and not self.options.citation:
             message = f"cite changes nothing in the shape {self.to}: the profile"
             message += f" {self.renderer.profile.name} has no words for it; give them as"
-            diagnostics.add("PF118", f'{message} citation: "Cite documents by number, as [1]."')
+            how = "by name, as [a.md]"
+            if self.options.layout == "documents":  # the shipped layout with numbers
+                how = "by number, as [1]"
+            diagnostics.add("PF118", f'{message} citation: "Cite documents {how}."')
         if self.tools.lost:
             names = ", ".join(map(quote, self.tools.lost))
             message = f"the shape {self.to} cannot carry these tools: {names}"

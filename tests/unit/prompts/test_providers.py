@@ -333,6 +333,13 @@ def test_elsewhere_the_profiles_words_ask_for_citations() -> None:
     assert 'give them as citation: "' in message
 
 
+@pytest.mark.parametrize(("profile", "how"), [("gpt", "by number, as [1]"), ("qwen", "by name")])
+def test_the_words_that_are_proposed_for_citations_fit_the_layout(profile: str, how: str) -> None:
+    prompt = pf.Renderer(profile=profile).prompt([ITEM], user="q", to="openai", cite=True)
+    (said,) = [each.message for each in prompt.warnings if each.code == "PF118"]
+    assert how in said and ("Document 1" in prompt.text) == (profile == "gpt")
+
+
 def test_the_ends_of_stable_prefixes_are_marked() -> None:
     def made(to: ShapeName) -> Any:
         return RENDERER.prompt(
