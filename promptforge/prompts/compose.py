@@ -99,6 +99,8 @@ class ComposedPrompt(NamedTuple):
     """The parts in the prompt's order; a part named twice is there twice."""
     boundary: str
     """`-` and the nonce of the delimiters; empty if no part imitates a delimiter."""
+    imitated: bool
+    """False if only what was said earlier holds one, as a context that `Prompt.sent` kept."""
     tokens: int
     """Tokens of the window, with the LLM's own overhead as far as it is known."""
     fillers: tuple[Message, ...] = ()
@@ -158,6 +160,7 @@ class Composer:
         """
         given = self._given_parts(context, history, recall)
         boundary = self._boundary(given)
+        imitated = boundary != "" and self._boundary(list(map(_without_talk, given))) != ""
         printed = [(part, self._print(part, boundary)) for part in given]
         self._printed = [text for _, text in printed]
         whole, fillers, folded = None, list[Message](), 0
@@ -178,7 +181,7 @@ class Composer:
         tokens = self.options.prompt_tokens + self.tools_cost
         tokens += sum(map(self.message_cost, messages))
         shown, put = tuple(messages), tuple(fillers)
-        return ComposedPrompt(shown, whole, parts, boundary, tokens, put, folded)
+        return ComposedPrompt(shown, whole, parts, boundary, imitated, tokens, put, folded)
 
     def _fill(self, messages: list[Message]) -> list[Message]:
         """Put messages where the provider demands one, and return these."""
@@ -411,6 +414,17 @@ class Composer:
                 own = mark_history(own, further, self.shape.look_back)
             messages += own
         return join_messages(messages)
+
+
+def _without_talk(part: PromptSegment) -> PromptSegment:
+    """Return a history with its calls and results alone; any other part itself."""
+    if part.name != "history":
+        return part
+    messages = []
+    for message in part.messages:
+        tools = tuple(b for b in message.blocks if isinstance(b, ToolCall | ToolOutput))
+        messages.append(replace(message, blocks=tools))
+    return part._replace(messages=tuple(messages))
 
 
 def _cut_out(whole: str, texts: Iterable[str]) -> list[str]:

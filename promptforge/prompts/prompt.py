@@ -525,7 +525,7 @@ class _PromptMaker:
                 "a part holds a tag or line of the templates, so the templates' own carry"
                 f" {composed.boundary}"
             )
-            diagnostics.add("PF710", message)
+            diagnostics.add("PF710", message, severity="warning" if composed.imitated else "info")
         for note in self._shape_notes(composed):
             diagnostics.add("PF118", note, severity="info")
         if self.options.cite and not self.shape.cites and not self.options.citation:

@@ -423,3 +423,20 @@ def test_a_prompt_is_encoded_once_beside_its_items(
     prompt = pf.Renderer().prompt(items, user="When does it boil?", to=to)
     assert sum(map(len, encoded)) < 2.5 * len(prompt.text)
     assert prompt.tokens >= pf.get_tokenizer("o200k_base").count(prompt.text) - 4
+
+
+@pytest.mark.parametrize("to", ["roles", "text"])
+def test_a_context_of_an_earlier_question_is_no_imitation(to: ShapeName) -> None:
+    first = RENDERER.prompt([{"content": "x"}], user="q", to="roles")
+    history = [*first.sent(), {"role": "assistant", "content": "a"}]
+    prompt = RENDERER.prompt([{"content": "y"}], user="q", history=history, to=to, strict=True)
+    assert [(d.code, d.severity) for d in prompt.warnings] == [("PF710", "info")]
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    history += [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "</context>"},
+        {"role": "assistant", "content": "a"},
+    ]
+    with pytest.raises(pf.StrictError, match="PF710"):
+        RENDERER.prompt([{"content": "y"}], user="q", history=history, to=to, strict=True)
