@@ -147,7 +147,8 @@ class _Loading:
             message = f"records are read from {quote(inside.where)}, which no known shape has"
             if inside.others:
                 message += f"; not from {', '.join(map(quote, inside.others))}"
-            self._said.add("PF201", message, where=error.where, severity="info")
+            severity: Severity = "warning" if inside.others else "info"
+            self._said.add("PF201", message, where=error.where, severity=severity)
             self._said.extend(notes)
             into.extend(found[0] if len(found) == 1 else interleave(found))
             return

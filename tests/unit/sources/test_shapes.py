@@ -760,7 +760,9 @@ def test_lists_beside_the_one_that_is_read_are_named() -> None:
     given = {"papers": [{"id": 1, "text": TAR}], "patents": [{"id": 2, "text": FIND}]}
     said = Diagnostics()
     assert [item.content for item in load_records(given, where="i", diagnostics=said)] == [TAR]
-    assert next(iter(said)).message.endswith('which no known shape has; not from "patents"')
+    first = next(iter(said))
+    assert first.message.endswith('which no known shape has; not from "patents"')
+    assert first.severity == "warning"
 
 
 def test_a_blank_text_is_none_and_said() -> None:
