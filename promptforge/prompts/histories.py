@@ -183,6 +183,8 @@ class _MessageReader:
         if isinstance(given, Message):
             return [given]
         value = self._dumper.dump(given)
+        if isinstance(value, list) and list(map(type, value)) == [str, str]:  # as of LangChain
+            value = {"role": value[0], "content": value[1]}
         if not isinstance(value, Mapping):
             kind = type_name_of(given)
             raise _Refusal(f"expected an object with role and content, found {kind}")

@@ -40,7 +40,13 @@ class Dumper:
         if kind in (list, tuple):
             return [self.dump(member, depth + 1) for member in value]
         if kind is dict:
-            return {key: self.dump(member, depth + 1) for key, member in value.items()}
+            # A text as a database gives it, Redis among them, is none in base64.
+            return {
+                key: member
+                if type(member) is bytes and key in ("role", "content", "text")
+                else self.dump(member, depth + 1)
+                for key, member in value.items()
+            }
         # Asked of the type, since an object may lie.
         library, write = kind.__module__.partition(".")[0], getattr(kind, "model_dump", None)
         if callable(write) and library in OWNERS:

@@ -519,3 +519,37 @@ def test_a_message_of_many_values_keeps_all_of_them(message: dict[str, Any]) -> 
     text = block.arguments if isinstance(block, ToolCall) else str(block)
     assert "last" in text and text.count("id") >= 4_000
     assert not [each for each in said if "left out" in each.message or "plain" in each.message]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([("human", "größer"), ["ai", "ja"]], []),
+        (
+            [{"role": b"user", "content": "größer".encode()}, ("ai", "ja")],
+            ["bytes are read as UTF-8"],
+        ),
+        (
+            [
+                {"role": "user", "content": [{"type": "text", "text": "größer".encode()}]},
+                ("ai", "ja"),
+            ],
+            ["bytes are read as UTF-8"],
+        ),
+    ],
+)
+def test_pairs_and_bytes_as_frameworks_and_databases_give_them_are_texts(
+    given: list[object], said: list[str]
+) -> None:
+    diagnostics = Diagnostics()
+    read = read_history(given, "history", diagnostics)
+    assert [(each.role, each.text) for each in read] == [("user", "größer"), ("assistant", "ja")]
+    assert [each.message for each in diagnostics] == said
+
+
+def test_a_pair_without_a_role_is_refused_by_its_name() -> None:
+    said = Diagnostics()
+    assert read_message(("question", "answer"), "h", said) == []
+    assert next(iter(said)).message.startswith(
+        'message skipped: role: unknown "question"; there are: ai,'
+    )
