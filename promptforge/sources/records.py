@@ -347,6 +347,10 @@ def _no_list(given: object, where: str) -> ItemError:
         expected += "; a text of JSON is read by json.loads first"
     elif issubclass(type(given), str | bytes | os.PathLike):
         expected += "; promptforge.load reads a file, and [text] is a list of one item"
+    else:
+        expected += f"; found {type_name_of(given)}"
+        if hasattr(type(given), "__await__"):
+            expected += ": await it first"
     return ItemError(expected, where=where)
 
 

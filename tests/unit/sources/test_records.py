@@ -620,3 +620,13 @@ def test_a_distance_that_is_no_number_is_far() -> None:
     far = to_item({"content": "a", "score": float("inf"), "score_order": "lower"})
     near = to_item({"content": "a", "score": 0.1, "score_order": "lower"})
     assert far.relevance < near.relevance
+
+
+def test_a_search_that_nobody_awaited_is_named() -> None:
+    async def search() -> list[str]:
+        return ["a"]
+
+    waiting = search()
+    with pytest.raises(pf.ItemError, match=r"or documents; found coroutine: await it first$"):
+        pf.render(waiting)
+    waiting.close()
