@@ -431,6 +431,7 @@ OPTION_VOCABULARY = Vocabulary(
     ),
     {
         "question": "Renderer.prompt takes the question as `user`",
+        "context": "Renderer.prompt takes the context as `items`, its first argument",
         "messages": "Renderer.prompt takes earlier messages as `history`",
         "user": "`question` in a job file, --user, or `user` of Renderer.prompt gives the question",
         **dict.fromkeys(("include", "exclude"), FILES_HINT),

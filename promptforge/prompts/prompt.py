@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -80,7 +80,8 @@ _CITED = {
 }
 
 # Window, reserve and strictness are those of the whole prompt, not of its context.
-_WHOLE: dict[str, Any] = {"context_window": None, "reserve": None, "strict": False}
+_WHOLE: dict[str, Any] = dict.fromkeys(("context_window", "reserve", "max_prompt_tokens"))
+_WHOLE["strict"] = False
 
 
 class Renderer(ContextRenderer):
@@ -433,6 +434,9 @@ class _PromptMaker:
         warnings: Sequence[Diagnostic] = ()
         if result is not None:
             warnings = result.warnings
+            if result.max_tokens != fitter.cap:  # the room that the window left
+                way = "a larger max_tokens has", f"{self.options.raise_window} to have"
+                warnings = [replace(each, message=each.message.replace(*way)) for each in warnings]
         if self.cites:  # each item is a block of its own, and no text of them all is sent
             warnings = [each for each in warnings if each.code != "PF712"]
         text = composed.text

@@ -533,3 +533,24 @@ def test_of_a_running_turn_the_oldest_steps_go_and_the_question_stays() -> None:
     assert both[0]["content"] == "the question" and both[-2]["tool_call_id"] == "c7"
     with pytest.raises(pf.BudgetError):
         pf.Renderer(context_window=50, reserve=0).prompt(history=history, to="openai")
+
+
+@pytest.mark.parametrize(
+    ("limits", "way"),
+    [
+        ({"max_tokens": 20}, "a larger max_tokens has room for more"),
+        ({"max_prompt_tokens": 30}, "raise max_prompt_tokens to have room for more"),
+        (
+            {"context_window": 50, "reserve": 20, "max_tokens": 30},
+            "raise context_window or lower reserve to have room for more",
+        ),
+    ],
+)
+def test_the_way_out_of_an_empty_context_names_the_limit_that_bound(
+    limits: dict[str, Any], way: str
+) -> None:
+    items = [{"content": "Refunds take a week. " * 30, "path": "r.md", "score": 0.5}]
+    prompt = pf.Renderer().prompt(items, user="q", to="openai", trim="none", **limits)
+    (said,) = [each.message for each in prompt.warnings if each.code == "PF114"]
+    assert said.endswith(f"; {way}")
+    assert prompt.context is not None and prompt.context.items[0].fits_at is not None
