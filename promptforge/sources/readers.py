@@ -15,6 +15,7 @@ from .shapes import (
     URL_SCHEME,
     RecordShape,
     find_id,
+    find_metadata,
     find_number,
     find_shape,
     find_text,
@@ -75,9 +76,9 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     """Read a document of a retrieval library by the keys of its text and its metadata."""
     text, about = shape.body
     own = {k: v for k, v in record.items() if k in ITEM_FIELDS and k != "metadata"}
-    consumed = {text, about, "type", "id_", "node_id", "_id"}
+    consumed = {text, about, "type", "id_", "node_id", "_id", "metadata_", *KEYS["metadata"]}
     extra = {k: v for k, v in record.items() if k not in ITEM_FIELDS and k not in consumed}
-    metadata = extra | mapping(record.get(about))
+    metadata = extra | find_metadata(record)
     known = {k: v for k, v in own.items() if v is not None}
     fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
     numbers = (known.get("score"), metadata.get("score"), metadata.get("relevance_score"))

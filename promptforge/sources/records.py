@@ -45,6 +45,7 @@ from .shapes import (
     is_failure,
     is_pair,
     open_answer,
+    open_json,
     parse_number,
     read_page,
     search_inside,
@@ -597,7 +598,7 @@ def _flag(value: object, name: str, notes: _Notes) -> bool:
 def _metadata(value: object, notes: _Notes) -> dict[str, Any]:
     if value is None:
         return {}
-    copied = copy_plain(value, notes.say_metadata)
+    copied = copy_plain(open_json(value), notes.say_metadata)
     if isinstance(copied, dict):
         return copied
     notes.say("PF203", f"metadata: expected an object, found {type_name_of(value)}; left out")

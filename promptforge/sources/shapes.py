@@ -53,7 +53,7 @@ def _fold(key: str) -> str:
 
 
 _NAMED = (*TEXT_KEYS, *_LABEL_KEYS, *KEYS["metadata"][1:])
-_READ = (*_NAMED, *KEYS["page"], "start_line", "end_line")
+_READ = (*_NAMED, "metadata", *KEYS["page"], "start_line", "end_line")
 _USUAL = {_fold(key): key for key in reversed(_READ)}
 _TEXT_COLUMNS = frozenset(map(_fold, TEXT_KEYS))
 _COLUMN_NAMES = {*map(_fold, (*_NAMED, *ITEM_FIELDS))}
@@ -300,9 +300,7 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
         body = {**{k: v for k, v in body.items() if k != text_key}, **nested}
         text_key, text = find_text(nested)
     # LangChain and others keep their own metadata inside of a payload.
-    spelt = respell(body)
-    inners = [mapping(spelt.get(key)) for key in KEYS["metadata"]]
-    inner = next(filter(None, inners), {})
+    inner = find_metadata(body)
     outer = record if shape.body else {}
     known = {**outer, **body, **inner}
     if shape.name == "Vespa hit" and outer.get("source") is known.get("source"):
@@ -331,6 +329,25 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
         **own,
     }
     return name_page(fields)
+
+
+def find_metadata(record: Fields) -> Fields:
+    """Return the metadata inside of a record: objects, or their JSON in a column of a table."""
+    spelt = respell(record)
+    found: Fields = {}
+    for key in reversed(KEYS["metadata"]):
+        value = open_json(spelt.get(key))
+        if type(value) in (str, list, int, float):  # no object: kept as it is
+            found[key] = value
+        found |= mapping(value)
+    return found
+
+
+def open_json(value: Any) -> Any:
+    """Return the object that a text of JSON holds; any other value itself."""
+    if type(value) is str and value[:1] == "{":
+        return guarded(json.loads)(value) or value
+    return value
 
 
 def find_text(body: Fields) -> tuple[str | None, Any]:

@@ -894,3 +894,42 @@ def test_a_repository_packed_as_json_is_its_files() -> None:
     loaded = load_records(packed, where="items", diagnostics=Diagnostics())
     files = [("src/a.py", "a = 1"), ("b.md", "# B")]
     assert [(item.path, item.content) for item in loaded] == files
+
+
+ABOUT = {"source": "b.md", "page_label": "3", "team": "Kundendienst"}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"text": TAR, "metadata": json.dumps(ABOUT)},  # a column of SQLite or DuckDB
+        {"chunk": TAR, "metadata": json.dumps(ABOUT), "distance": 0.2},
+        {"id": "7", "payload": {"page_content": TAR, "metadata": json.dumps(ABOUT)}, "score": 1},
+        {"id": 7, "text": TAR, "meta": ABOUT, "score": 0.9},  # FlashRank
+        {"id": "7", "text": TAR, "metadata_": ABOUT, "node_id": "7", "embedding": [0.1]},
+        {"id": "7", "document": TAR, "cmetadata": ABOUT, "embedding": [0.1]},
+        {"langchain_id": "7", "content": TAR, "langchain_metadata": json.dumps(ABOUT)},
+    ],
+)
+def test_metadata_are_read_under_the_names_of_tables_and_out_of_json(record: Any) -> None:
+    said = Diagnostics()
+    (item,) = load_records([record], where="items", diagnostics=said)
+    assert (item.path, item.name, item.metadata["team"]) == ("b.md", "b.md, page 3", "Kundendienst")
+    assert not {"metadata", "metadata_", "meta", "cmetadata"} & item.metadata.keys()
+    assert list(said) == []
+
+
+@pytest.mark.parametrize("given", ["a note", "{no object", ["a"], 5])
+def test_metadata_that_are_no_object_are_kept(given: Any) -> None:
+    for key in ("text", "chunk"):
+        (item,) = load_records(
+            [{key: TAR, "metadata": given}], where="items", diagnostics=Diagnostics()
+        )
+        assert item.metadata == {"metadata": given}
+
+
+def test_metadata_of_an_item_may_be_json() -> None:
+    (item,) = load_records(
+        [{"content": TAR, "metadata": json.dumps(ABOUT)}], where="items", diagnostics=Diagnostics()
+    )
+    assert item.metadata == ABOUT
