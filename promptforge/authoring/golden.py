@@ -482,7 +482,8 @@ def add_case(source: str, path: Path, keys: Mapping[str, Any]) -> str:
         message = f"there is a case called {quote(keys['name'])}; choose another name"
         raise ItemError(message, where=str(path))
     if known:
-        margin = _margin(source.split("\n")[known[-1].line - 1])
+        row = source.split("\n")[known[-1].line - 1]
+        margin = len(row) - len(row.lstrip(" "))
     rows: list[str] = []
     for name, value in keys.items():
         lines = _value_lines(name, value, margin)
@@ -515,10 +516,6 @@ def _value_lines(name: str, value: Any, margin: int) -> list[str]:
         pairs = ", ".join(f"{yaml_value(key)}: {yaml_value(each)}" for key, each in value.items())
         return [f" {{{pairs}}}"]
     return [f" {yaml_value(value)}"]
-
-
-def _margin(row: str) -> int:
-    return len(row) - len(row.lstrip(" "))
 
 
 def _block_lines(text: str, margin: int) -> list[str]:

@@ -411,7 +411,9 @@ def _calls(
         return _haystack_calls(retriever, wanted, query, embed, options)
     if callable(retriever) and not isinstance(retriever, type):
         call = partial(retriever, query, **options)
-        return call, call if _is_async(retriever) else None
+        # An object with an async `__call__` is no coroutine function, but is awaited too.
+        asked = retriever, getattr(retriever, "__call__", None)  # noqa: B004
+        return call, call if any(map(inspect.iscoroutinefunction, asked)) else None
     message = (
         "a retriever has similarity_search_with_score, retrieve, run (of query or query_embedding)"
         f" or invoke, or is a function of the query; got {show_value(retriever)}"
@@ -582,11 +584,6 @@ def _run_parameters(component: Any) -> Set[str]:
 def _warm_up(component: Any) -> None:
     if callable(getattr(component, "warm_up", None)):
         component.warm_up()
-
-
-def _is_async(function: object) -> bool:
-    # An object with an async `__call__` is no coroutine function, but its calls must be awaited.
-    return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
 
 
 def missing_extra(extra: str, error: ImportError) -> ImportError:

@@ -69,7 +69,9 @@ class ContextCompressor(BaseDocumentCompressor):
 
         The metadata of a copy notes its form and its former length under `promptforge`.
         """
-        found = self._bridge.fit_joined(documents, query, copy=_shortened, read=_read)
+        found = self._bridge.fit_joined(
+            documents, query, copy=_shortened, read=lambda one: str(_document(one).page_content)
+        )
         return list(map(_document, found))
 
     async def acompress_documents(
@@ -234,10 +236,6 @@ class MessageWindow(conversation.ConversationWindow):
 
 def _document(given: Any) -> Document:
     return given[0] if isinstance(given, tuple) else given
-
-
-def _read(given: Any) -> str:
-    return str(_document(given).page_content)
 
 
 def _shortened(given: Any, kept: KeptDocument) -> Document:

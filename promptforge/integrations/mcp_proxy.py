@@ -243,7 +243,9 @@ class Relay:
                 content[place] = {**block, **change}
         kept = [block for block in content if block is not None]
         if short.structured is not None:
-            result["structuredContent"] = msgspec.Raw(_as_bytes(short.structured))
+            # Half of a pair of UTF-16 is an escape.
+            text = SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", short.structured)
+            result["structuredContent"] = msgspec.Raw(text.encode())
         elif structured is not None:
             del result["structuredContent"]
             if schema is not None:  # without what it promises, a client refuses all but an error
@@ -292,11 +294,6 @@ def _plain(raw: Any) -> Any:
     """Return an id, or another plain value: a text, or a whole number, which may end in .0."""
     found = None if raw is None else _decode(raw, int | float | str | None)
     return int(found) if isinstance(found, float) and found.is_integer() else found
-
-
-def _as_bytes(text: str) -> bytes:
-    """Return JSON in UTF-8; half of a pair of UTF-16 is an escape."""
-    return SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -318,7 +318,6 @@ class Composer:
         return self.options.message_tokens + tokens + sum(map(self._block_cost, message.blocks))
 
     def _block_cost(self, block: MessageBlock) -> int:
-        """Return the tokens of a block beside its plain text."""
         hidden = self.hidden_cost(block)
         if isinstance(block, TextBlock):
             return hidden
@@ -471,7 +470,6 @@ def _with_recall(
 
 
 def _to_messages(part: PromptSegment, text: str) -> PromptSegment:
-    """Make the messages of a part with its printed text."""
     if part.name == "history":
         return part._replace(text=text)
     blocks = [block for message in part.messages for block in message.blocks]
@@ -688,7 +686,6 @@ class PromptTemplates:
         return _Delimiters.of(text.replace(citation or _HOLE, _HOLE))
 
     def _find_bare(self, nonce: str, frame: _Frame) -> _Delimiters:
-        """Return the delimiters that do not carry the nonce."""
         tags, lines = self._find_delimiters(f"-{nonce}", frame)
         bare = {line for line in lines if not any(isinstance(p, str) and nonce in p for p in line)}
         return _Delimiters(frozenset(tag for tag in tags if nonce not in tag), frozenset(bare))
@@ -705,8 +702,6 @@ class _Frame(NamedTuple):
 
 
 class _Delimiters(NamedTuple):
-    """The tags and lines that templates print themselves."""
-
     tags: frozenset[str]
     lines: frozenset[tuple[object, ...]]
 
@@ -749,7 +744,6 @@ class _Delimiters(NamedTuple):
 # Each prompt of a batch has the delimiters of the one before.
 @lru_cache(maxsize=MAX_DELIMITERS_REMEMBERED)
 def _compile(known: _Delimiters) -> tuple[re.Pattern[str], re.Pattern[str], TemplateLines]:
-    """Return the patterns of tags and of closing tags, and the lines."""
     # LLMs forgive blanks in a tag, and a backslash for the slash; case is folded already.
     names = "|".join(map(re.escape, sorted(known.tags)))
     tag = re.compile(rf"<[\s/\\]*(?:{names})(?![\w.:-])")
@@ -758,7 +752,6 @@ def _compile(known: _Delimiters) -> tuple[re.Pattern[str], re.Pattern[str], Temp
 
 
 def _to_fields(message: Message, made: type[str]) -> Fields:
-    """Return a message as the templates see it."""
     calls, results = [], []
     for block in message.blocks:
         if isinstance(block, ToolCall):

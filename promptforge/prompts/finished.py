@@ -47,8 +47,6 @@ class PromptHistory(ResultPart, frozen=True, kw_only=True):
 
 
 class _Finder(NamedTuple):
-    """Finds the value of a field when it is first read."""
-
     find: Callable[[], Any]
 
 

@@ -226,7 +226,6 @@ class _MessageReader:
         return messages
 
     def _sound(self, message: Message) -> Message:
-        """Replace lone surrogates in every text."""
         blocks = tuple(map(_sound_block, message.blocks))
         if blocks != message.blocks:
             self.say("lone surrogates in it were replaced by U+FFFD")
@@ -628,7 +627,6 @@ _BLOCK_READERS: Mapping[str, Callable[[_MessageReader, dict[str, Any]], list[Mes
 
 
 def _is_chat_field(key: str, value: Any) -> bool:
-    """Return whether a server of OpenAI's shape takes a field of a message back."""
     if key == "reasoning":
         return isinstance(value, str) and value != ""  # LangChain keeps an item of OpenAI there
     if key == "citations":  # of Cohere; a program's own would be refused
@@ -754,7 +752,6 @@ def _role_of(block: MessageBlock, role: Role) -> Role:
 
 
 def _text(text: str) -> list[MessageBlock]:
-    """Make a block of a text that is not blank."""
     return [TextBlock(text)] if text.strip() else []
 
 

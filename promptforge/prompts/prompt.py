@@ -256,8 +256,6 @@ Made = tuple[Prompt, Callable[[], PromptEvent]]
 
 
 class _PromptParts(NamedTuple):
-    """The parts of one prompt, as they were read."""
-
     texts: Mapping[str, str]
     """System, instructions and question."""
     query: str
@@ -273,8 +271,6 @@ class _PromptParts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _PromptMaker:
-    """Makes one prompt by one set of templates or another."""
-
     renderer: Renderer
     options: Options
     asked: Mapping[str, Any]
@@ -377,7 +373,6 @@ class _PromptMaker:
     def _render_part(
         self, counter: Counter, current: TemplateSet, items: list[Item], limit: int | None
     ) -> Result:
-        """Render the items of a part of one's own."""
         asked = {**self.asked, **CONTEXT_ALONE, "max_tokens": limit, "tokenizer": counter}
         beside = list(self.parts.texts.values())
         return self.renderer._render(items, (), {**asked, **_WHOLE}, current, beside)[0]
@@ -498,7 +493,6 @@ class _PromptMaker:
     def _manifest(
         self, current: TemplateSet, composer: Composer, fitted: FittedPrompt, counter: Counter
     ) -> dict[str, Any]:
-        """Join the manifest of the context to the prompt's own."""
         made_of = manifest_of(self.renderer.profile, current.templates, composer.files, counter)
         context = fitted.result.manifest if fitted.result is not None else {}
         options = self.options.plain(counter.name)
@@ -647,7 +641,6 @@ def _text(value: object, name: str, diagnostics: Diagnostics) -> str:
 def _break_up(
     question: str, messages: list[Message], controls: ControlTokens, diagnostics: Diagnostics
 ) -> tuple[str, list[Message]]:
-    """Break up control tokens in the question and the history (PF704)."""
     question, in_question = controls.break_up(question)
     messages, in_history = break_up_controls(messages, controls)
     for where, count in (("user", in_question), ("history", in_history)):

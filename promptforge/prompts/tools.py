@@ -81,7 +81,6 @@ def _read(given: Any, where: str) -> Iterator[Tool]:
 
 
 def _as_data(given: Any) -> Data:
-    """Return a definition as plain data."""
     if not isinstance(given, Mapping):
         given = getattr(given, "metadata", None) or given  # LlamaIndex: beside the function
         fields = {name: getattr(given, name, None) for name in ("name", "description", *_SCHEMAS)}

@@ -208,7 +208,6 @@ class WindowFitter:
         return least
 
     def _least(self, history: FittedHistory) -> FittedPrompt:
-        """Compose the parts that cannot be left out."""
         if self.render is not None:
             try:
                 self._context(0)

@@ -184,7 +184,6 @@ def find_credentials(
 
 
 def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield what has a pattern of its issuer."""
     # Few lines can hold a token, and few texts a word of one: no pattern is tried in the others.
     lines = "\n".join(_lines_with_long_words(text))
     numbers: set[int] = set()

@@ -68,7 +68,8 @@ def _spell_all(
         if wanted.matched is not None and tops and not pattern.startswith("!"):
             found_before = wanted.matched.get((flag, pattern), False)
             # `--exclude node_modules` is no slip of the pen where git ignores that folder.
-            is_there = flag == "--exclude" and _is_name(spelled[0], tops[-1])
+            named = os.path.join(tops[-1], spelled[0].strip("/"))
+            is_there = flag == "--exclude" and os.path.lexists(named)
             wanted.matched[flag, pattern] = found_before or is_there or _matches(spelled, names)
     return found
 
@@ -87,11 +88,6 @@ def _spell(pattern: str, names: Collection[str], tops: Sequence[str]) -> list[st
     if name in names and (_SPECIAL.search(name) or name[0] in "!#"):
         return [placed, "/" + _SPECIAL.sub(r"\\\g<0>", name)]
     return [placed]
-
-
-def _is_name(pattern: str, top: str) -> bool:
-    """Tell whether a pattern names a file or a folder, be it one that is not read."""
-    return os.path.lexists(os.path.join(top, pattern.strip("/")))
 
 
 def _matches(patterns: Sequence[str], names: Sequence[str]) -> bool:

@@ -187,7 +187,6 @@ class _Loading:
 
 
 def _way_out(fields: _Fields) -> str:
-    """Return the end of the message about a record of a search that has no text."""
     if "index" in fields:
         return "; an index alone: give pairs (your text, number)"
     if fields.keys().isdisjoint(("id", "_id")):

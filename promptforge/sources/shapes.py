@@ -620,7 +620,8 @@ def _read_flat(value: list[Any]) -> list[list[Any]] | None:
     fields by turns.
     """
     if len(value) == 2 and type(value[0]) is int and type(value[1]) is dict:  # Valkey's GLIDE
-        value = [value[0], *(part for k, v in value[1].items() for part in (k, _flat_pairs(v)))]
+        hits = [(k, [*chain(*v.items())] if type(v) is dict else v) for k, v in value[1].items()]
+        value = [value[0], *chain(*hits)]
     if len(value) < 3 or type(value[0]) is not int:
         return None
     stride = 2 if type(value[2]) is list else 3
@@ -633,10 +634,6 @@ def _read_flat(value: list[Any]) -> list[list[Any]] | None:
         named = dict(zip(("id", "_score"), map(_word, (key, *score)), strict=False))
         found.append(Row({**named, **dict(zip(words[::2], words[1::2], strict=False))}))
     return [found]
-
-
-def _flat_pairs(value: Any) -> Any:
-    return [part for pair in value.items() for part in pair] if type(value) is dict else value
 
 
 def _word(value: Any) -> Any:

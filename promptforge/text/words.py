@@ -83,7 +83,8 @@ def _match_in_one_pass(rules: Any) -> Any:
     for rule in rules.patterns:
         if rule.regex is not None:
             # A set takes no `/`: git's does not, and what follows it is one name.
-            text = _SET_OR_ESCAPE.sub(_set_in_a_name, rule.regex.pattern)
+            text = rule.regex.pattern
+            text = _SET_OR_ESCAPE.sub(lambda m: f"(?!/){m[1]}" if m[1] else m[0], text)
             first, *more = _STAR.sub(r"(?>[^/]*?\1)", text).split(_ANY_PARTS)
             if more and first.startswith("^(?:.+/)?"):
                 first = f"^(?>(?:.+?/)??{first.removeprefix('^(?:.+/)?')}(?=/))"
@@ -107,10 +108,6 @@ def take_folders_back(patterns: Iterable[str]) -> list[str]:
             pattern = f"!{anywhere}{folder}/**"
         found.append(pattern)
     return found
-
-
-def _set_in_a_name(found: re.Match[str]) -> str:
-    return f"(?!/){found[1]}" if found[1] else found[0]
 
 
 class late_property(Generic[T]):  # noqa: N801  a decorator

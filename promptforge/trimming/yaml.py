@@ -82,7 +82,7 @@ def read_yaml(lines: Sequence[str]) -> list[DataEntry]:
         elif not is_item and not rest.startswith(("{{", "{%")):
             number = _read_bare_value(reader, lines, number, column, start.end())
             continue
-        entry = reader.add(number, column, _bare(key[0]) if key else "")
+        entry = reader.add(number, column, key[0].rstrip(": \t").strip("\"'") if key else "")
         entry.column = inner
         number = _read_value(reader, entry, lines, place, inner)
     entries = reader.finish()
@@ -126,10 +126,6 @@ def _link_aliases(lines: Sequence[str], entries: Sequence[DataEntry]) -> None:
                     entry.needs.append(anchors[each])
             if sign == "&":
                 anchors[name] = number
-
-
-def _bare(key: str) -> str:
-    return key.rstrip(": \t").strip("\"'")
 
 
 def _read_value(
