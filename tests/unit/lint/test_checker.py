@@ -118,6 +118,8 @@ FILES: dict[str, tuple[str, str]] = {
     "templates/mine/layout.txt.j2": ("PF822", "x"),
     "templates/none/layout.yaml": ("PF822", "description: x"),
     "templates/mine/layout.yml": ("PF824", "base: chunks"),
+    "templates/mine/Layout.yaml": ("PF824", "base: chunks"),
+    "templates/mine/layout.yaml.txt": ("PF824", "base: chunks"),
     "templates/chunks/item.md.jinja2": ("PF824", "x"),
     "templates/chunks/deep/item.md.j2": ("PF824", "x"),
     "templates/chunks/two words.md.j2": ("PF824", "x"),
