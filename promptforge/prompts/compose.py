@@ -100,7 +100,7 @@ class ComposedPrompt(NamedTuple):
     boundary: str
     """`-` and the nonce of the delimiters; empty if no part imitates a delimiter."""
     imitated: bool
-    """False if only what was said earlier holds one, as a context that `Prompt.sent` kept."""
+    """False if only earlier messages hold one, such as a context that `Prompt.sent` kept."""
     tokens: int
     """Tokens of the window, with the LLM's own overhead as far as it is known."""
     fillers: tuple[Message, ...] = ()
