@@ -333,7 +333,6 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _lines_with_long_words(text: str) -> Iterator[str]:
-    """Yield the lines that have a word as long as the shortest token."""
     data = text.encode("utf-8", "surrogatepass")
     letters = data.translate(_LETTERS)  # then a long word is found at the speed of `in`
     stop = 0

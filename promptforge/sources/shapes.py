@@ -620,8 +620,8 @@ def _read_flat(value: list[Any]) -> list[list[Any]] | None:
     fields by turns.
     """
     if len(value) == 2 and type(value[0]) is int and type(value[1]) is dict:  # Valkey's GLIDE
-        hits = [(k, [*chain(*v.items())] if type(v) is dict else v) for k, v in value[1].items()]
-        value = [value[0], *chain(*hits)]
+        pairs = [(k, [*chain(*v.items())] if type(v) is dict else v) for k, v in value[1].items()]
+        value = [value[0], *chain(*pairs)]
     if len(value) < 3 or type(value[0]) is not int:
         return None
     stride = 2 if type(value[2]) is list else 3
