@@ -14,7 +14,6 @@ PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, PF5xx t
 sources, PF7xx security. Every message is one line: it names the thing, its place and the way out.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -59,7 +58,7 @@ class Diagnostics:
 
     def __init__(self, others: Iterable[Diagnostic] = ()) -> None:
         self._kept: list[Diagnostic] = []
-        self._count: Counter[str] = Counter()
+        self._count: dict[str, int] = {}
         self.extend(others)
 
     def add(
@@ -72,7 +71,7 @@ class Diagnostics:
         severity: Severity = "warning",
     ) -> None:
         """Record one diagnostic; beyond 100 of a code, count it only."""
-        self._count[code] += 1
+        self._count[code] = self._count.get(code, 0) + 1
         if self._count[code] <= MAX_DIAGNOSTICS_PER_CODE:
             self._kept.append(Diagnostic(code, severity, message, item, where))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -330,12 +330,16 @@ class PageState:
         left = subtract_costs(room, self.cost)
         if self.surely_exceed(wanted, left):  # of a thousand items none is rendered to see it
             return False
-        alone = wanted if again else self.distinct(wanted)[0]
+        alone: Collection[int] = wanted
+        if not again:
+            found, duplicate_of = self.distinct(walk)
+            alone = found
         if self.count_fitting(((i, variants(i)[0]) for i in alone), room) < len(alone):
             return False
         if self.chosen:  # else no page is printed for it: a template may want an item
             self.clear(walk, again)
-        found, duplicate_of = self.distinct(walk)
+        if again:
+            found, duplicate_of = self.distinct(walk)
         shown = self.show(found, limit)
         if shown:
             self.drop_duplicates(duplicate_of)

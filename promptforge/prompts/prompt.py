@@ -661,13 +661,14 @@ def _read_messages(
 
     Leading system messages are the system text if none is given. `closed`: see `pair_calls`.
     """
-    given = () if history is None else history
+    if history is None:
+        return [], []
 
     def finish(found: list[Message], diagnostics: Diagnostics, first: int) -> list[Message]:
         paired = join_messages(pair_calls(found, "history", diagnostics, closed, first))
         return keep_for(shape.family, paired, diagnostics, shape.images)
 
-    found = read_messages(given, "history", diagnostics, read=memory.read)
+    found = read_messages(history, "history", diagnostics, read=memory.read)
     about = shape.family, shape.images, closed
     messages = memory.finish(found, about, diagnostics, finish)
     first = list(itertools.takewhile(lambda message: message.role in SYSTEM_ROLES, messages))

@@ -17,7 +17,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from functools import cache
 from itertools import chain, compress, filterfalse, islice, permutations
 from operator import itemgetter
 from typing import NamedTuple
@@ -474,12 +473,15 @@ def _shared_names(
     ]
     if len(own) < MIN_DOCUMENTS_BRIDGED:
         return []
-    asked, phrase = set(terms_of_text(query)), to_phrase(query)
     names = {titles[number].strip() for number in own}.union(
         *(_names_in(documents[number].text, set(texts[number] or ())) for number in own)
     )
     left: dict[tuple[int, int], float] = {}
-    for name, found in _few_holders(sorted(names), documents, texts):
+    held = list(_few_holders(names, documents, texts))
+    if not held:
+        return []
+    asked, phrase = set(terms_of_text(query)), to_phrase(query)
+    for name, found in held:
         parts = name.split()
         told = asked.issuperset(stem(part) for part in parts if part not in STOP_WORDS)
         if told or f" {name} " in phrase:
@@ -496,24 +498,27 @@ def _shared_names(
 
 
 def _few_holders(
-    names: Sequence[str], documents: Sequence[RankedText], texts: Sequence[list[str] | None]
+    names: Iterable[str], documents: Sequence[RankedText], texts: Sequence[list[str] | None]
 ) -> Iterator[tuple[str, set[int]]]:
-    """Yield the names that two to four texts or titles hold, with these documents."""
+    """Yield the names that two to four texts or titles hold, sorted, with these documents."""
     held = []
     for document, text in zip(documents, texts, strict=True):
         words = [*(text or ()), *split_words(document.title)]
         held.append(set(" ".join(words).lower().split()))
     # Most names stand in one text, as a word of theirs does: those are passed over together.
     shared = {word for word, count in Counter(chain.from_iterable(held)).items() if count > 1}
-    names = [name for name in names if shared.issuperset(name.split())]
+    names = sorted(name for name in names if shared.issuperset(name.split()))
     holders: dict[str, set[int]] = {word: set() for name in names for word in name.split()}
     for number, each in enumerate(held):
         for word in holders.keys() & each:
             holders[word].add(number)
+    phrases: dict[int, str] = {}
 
-    @cache
     def phrase_of(number: int) -> str:
-        return join_to_phrase(texts[number] or []) + to_phrase(documents[number].title)
+        if number not in phrases:
+            title = to_phrase(documents[number].title)
+            phrases[number] = join_to_phrase(texts[number] or []) + title
+        return phrases[number]
 
     for name in names:
         if " " in name:
@@ -590,10 +595,10 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         rare = list(filterfalse(str.isascii, words))
         lower = "\n".join(plain).lower()
         each = lower.split("\n")
-        has_start, keys = self._has_start, self._keys
-        if plain and (has_start(lower) or not keys.keys().isdisjoint(each)):
+        starts, keys = list(filter(lower.__contains__, self._starts)), self._keys
+        if plain and (starts or not keys.keys().isdisjoint(each)):
             pairs = zip(plain, each, strict=True)
-            rare += [word for word, low in pairs if has_start(low) or low in keys]
+            rare += [w for w, low in pairs if low in keys or any(map(low.__contains__, starts))]
         room = max(MAX_WORDS_REMEMBERED - len(self), 0)
         self.update(dict.fromkeys(islice(set(words).difference(rare), room), _NOTHING))
         return {word for word in rare if self[word] != _NOTHING}
