@@ -109,12 +109,13 @@ class Prompt(Sequence[dict[str, Any]]):
     """Versions and hashes of all inputs; `prefix` tells how far two prompts begin alike."""
     prefix: SharedPrefix
     """The beginning that equals an earlier prompt of the same renderer, and what broke the rest."""
-    stored: Sequence[Message]
+    stored: Sequence[Message] = _late_field()
     """The messages behind `sent`."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy is made of: parts and manifest, in place of what finds them."""
-        return {**vars(self), "parts": self.parts, "manifest": self.manifest}
+        """Return what a copy is made of: late fields, in place of what finds them."""
+        late = {"parts": self.parts, "manifest": self.manifest, "stored": self.stored}
+        return {**vars(self), **late}
 
     @late_property
     def _messages(self) -> list[dict[str, Any]]:

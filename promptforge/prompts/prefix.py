@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -57,8 +56,11 @@ class RecentPrompts:
         for earlier in reversed(list(self._known)):
             if known and len(earlier) <= same:
                 continue
-            pairs = zip(earlier, blocks, strict=False)
-            alike = sum(1 for _ in takewhile(lambda pair: pair[0].hash == pair[1].hash, pairs))
+            alike = 0
+            for theirs, own in zip(earlier, blocks, strict=False):
+                if theirs.hash != own.hash:
+                    break
+                alike += 1
             if not known or alike > same:
                 known, same = earlier, alike
         self._known.append(blocks)

@@ -451,7 +451,7 @@ class _PromptMaker:
             warnings=join_repeated((*said, *warnings, *diagnostics)),
             manifest=find_late(lambda: self._manifest(current, fitter.composer, fitted, counter)),
             prefix=self.renderer._recent.compare(tuple(sent)),
-            stored=self._stored(composed),
+            stored=find_late(lambda: self._stored(composed)),
         )
         profile = self.renderer.profile.name
         return prompt, functools.partial(make_event, prompt, profile, fitted.history)
