@@ -50,7 +50,7 @@ from ..prompts.prompt import Renderer
 from ..prompts.providers import check_shape
 from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.intended import PROMPT_TEXT_KEYS
-from ..sources.item_files import decode_json, report_repeated_keys
+from ..sources.item_files import decode_json, parse_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS
@@ -401,8 +401,6 @@ def encode_row(mapping: object) -> bytes:
         return whole.strip()
     try:
         plain = _without_nulls(whole if isinstance(whole, dict) else mapping)
-        if isinstance(plain, dict):
-            plain = {key: without_point(inner) for key, inner in plain.items()}
         try:
             return msgspec.json.encode(plain, enc_hook=_refuse)
         except UnicodeEncodeError:  # a lone surrogate: the renderer replaces it and says so
@@ -717,7 +715,8 @@ class RowRenderer:
         job, said = asked.job, Diagnostics()
         names = [entry for entry in job.items if isinstance(entry, str)]
         paths = [*names, *job.files, *job.documents]
-        if isinstance(job.history, str):
+        in_column = "history" in self._spec.columns
+        if isinstance(job.history, str) and not in_column:
             paths.append(job.history)
         wanted = SourceRequest(
             items=names,
@@ -735,7 +734,8 @@ class RowRenderer:
             for path in paths:
                 self._refuse_path(path)
             items = gather(wanted, said)
-            history = self._history(job.history, said)
+            given = _column_messages(job.history, said) if in_column else job.history
+            history = self._history(given, said)
         except ItemError as error:
             failure = error
         if not paths and not job.man_pages and not job.mitre_techniques:
@@ -817,6 +817,16 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
     return items
 
 
+def _column_messages(given: Any, said: Diagnostics) -> Any:
+    """Return the messages in a history column; a text is their JSON, and no name of a file."""
+    if not isinstance(given, str):
+        return given
+    twice: dict[str, None] = {}
+    messages = parse_json(given, twice, "history")
+    report_repeated_keys(twice, said, "history")
+    return messages
+
+
 def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
     """Parse a row into an object; put keys that an object has twice into `twice`.
 
@@ -836,7 +846,7 @@ def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
     if not isinstance(value, dict):
         found = "null" if value is None else type(value).__name__
         raise ItemError(f"expected an object, found {found}; {_ROW}")
-    return value
+    return {key: without_point(inner) for key, inner in value.items()}
 
 
 def error_line(name: str, number: int, kind: str, message: str) -> bytes:

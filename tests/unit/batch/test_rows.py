@@ -103,6 +103,7 @@ def test_options_of_a_row_win() -> None:
     [
         ({"id": "a"}, "a"),
         ({"id": 7}, "7"),
+        ({"id": 7.0}, "7"),
         ({}, "row-3"),
         ({"id": None}, "row-3"),
         ({"id": ""}, "row-3"),
@@ -353,6 +354,24 @@ def test_a_blank_text_in_a_column_is_nothing(key: str, blank: str | None) -> Non
     made = RenderBatch(columns=columns)(given)
     items = [] if key == "items" else ["It packs."]
     assert made["error"] == [""] and made["text"] == [pf.render(items).text]
+
+
+def test_a_text_in_the_column_of_the_history_is_its_json() -> None:
+    spec = make_spec("roles", None, None, None, ".", None, {}, {"history": "chat", "user": "q"})
+    renderer = RowRenderer(spec)
+    turn = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    made = [
+        json.loads(renderer.row(1, json.dumps({"chat": chat, "q": "And?"}).encode()).body)
+        for chat in (turn, json.dumps(turn), "notes.json", '{"error": 1}')
+    ]
+    assert made[0] == made[1] and len(made[0]["request"]["messages"]) == 3
+    assert "history:1: not valid JSON" in made[2]["message"]
+    assert "expected a list of messages" in made[3]["message"]
+
+
+def test_numbers_that_pandas_wrote_beside_a_gap_are_whole() -> None:
+    made = record({"items": [{"content": "word " * 500}], "max_tokens": 100.0, "max_items": 1.0})
+    assert made["tokens"] == 100
 
 
 def test_a_list_in_json_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
