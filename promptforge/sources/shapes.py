@@ -697,7 +697,8 @@ def _read_columns(found: Fields) -> list[list[Any]] | None:
     columns = {k: v for k, v in found.items() if type(v) is list}
     texts = columns.get(text or "", [])
     same = {len(v) for v in columns.values()} == {len(texts)}
-    if not texts or len(columns) < 2 or not same or not all(isinstance(t, str) for t in texts):
+    cells = chain(*(one if type(one) is list else [one] for one in texts))  # a list: sentences
+    if not texts or len(columns) < 2 or not same or not all(isinstance(c, str) for c in cells):
         return None
     if _labels(found, (*KEYS["name"], *KEYS["place"])):  # a page with highlights and their scores
         return None

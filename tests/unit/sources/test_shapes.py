@@ -720,6 +720,14 @@ UNLISTED: dict[str, object] = {
     "bytes": [TAR.encode(), FIND.encode()],
     "bytes in a payload": [{"id": 1, "payload": {"text": TAR.encode()}}, {"id": 2, "payload": {"text": FIND}}],
     "no number": [(TAR, float("nan")), (FIND, 0.5)],
+    # Data sets with questions and passages.
+    "musique": [{"idx": 0, "title": "T1", "paragraph_text": TAR, "is_supporting": True},
+                {"idx": 1, "title": "T2", "paragraph_text": FIND, "is_supporting": False}],
+    "pyserini, flashrag": [{"id": "1", "contents": TAR}, {"id": "2", "contents": FIND}],
+    "hotpotqa in columns": {"title": ["T1", "T2"], "sentences": [[TAR, "It ends."], [FIND]]},
+    "2wikimultihop": [{"title": "T1", "sentences": [TAR, "It ends."]}, {"title": "T2", "sentences": [FIND]}],
+    "trec rag": [{"docid": "a", "score": 9.5, "doc": {"title": "T1", "segment": TAR}},
+                 {"docid": "b", "score": 9.1, "doc": {"title": "T2", "segment": FIND}}],
 }  # fmt: skip
 
 
