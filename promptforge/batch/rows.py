@@ -715,8 +715,7 @@ class RowRenderer:
         job, said = asked.job, Diagnostics()
         names = [entry for entry in job.items if isinstance(entry, str)]
         paths = [*names, *job.files, *job.documents]
-        in_column = "history" in self._spec.columns
-        if isinstance(job.history, str) and not in_column:
+        if isinstance(job.history, str) and "history" not in self._spec.columns:
             paths.append(job.history)
         wanted = SourceRequest(
             items=names,
@@ -734,8 +733,7 @@ class RowRenderer:
             for path in paths:
                 self._refuse_path(path)
             items = gather(wanted, said)
-            given = _column_messages(job.history, said) if in_column else job.history
-            history = self._history(given, said)
+            history = self._history(job.history, said)
         except ItemError as error:
             failure = error
         if not paths and not job.man_pages and not job.mitre_techniques:
@@ -768,7 +766,11 @@ class RowRenderer:
 
     def _history(self, given: Any, said: Diagnostics) -> list[Message] | None:
         where, locate = "history", None
-        if isinstance(given, str):
+        if isinstance(given, str) and "history" in self._spec.columns:
+            twice: dict[str, None] = {}
+            given = parse_json(given, twice, where)  # as in a table of CSV
+            report_repeated_keys(twice, said, where)
+        elif isinstance(given, str):
             where, workspace = given, self._spec.workspace
             given, locate = load_messages(given, diagnostics=said, workspace=workspace)
         return None if given is None else read_history(given, where, said, locate)
@@ -815,16 +817,6 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
         report_repeated_keys(twice, said, "items")
     said.extend(of_list)
     return items
-
-
-def _column_messages(given: Any, said: Diagnostics) -> Any:
-    """Return the messages in a history column; a text is their JSON, and no name of a file."""
-    if not isinstance(given, str):
-        return given
-    twice: dict[str, None] = {}
-    messages = parse_json(given, twice, "history")
-    report_repeated_keys(twice, said, "history")
-    return messages
 
 
 def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
@@ -973,7 +965,11 @@ class RenderBatch:
             self._renderer = RowRenderer(self._spec)
         if hasattr(batch, "to_pydict"):  # a table of Arrow has columns, and is no mapping
             batch = batch.to_pydict()
-        columns = {name: _to_list(values) for name, values in batch.items()}
+        # NumPy arrays and pandas series: `list` would keep their number types, which no JSON has.
+        columns = {
+            name: values.tolist() if hasattr(values, "tolist") else list(values)
+            for name, values in batch.items()
+        }
         check_columns(self._spec.columns, columns, "the batch has no")
         made: dict[str, list[Any]] = {name: [] for name in _DEFAULTS}
         for number, values in enumerate(zip(*columns.values(), strict=True), 1):
@@ -1000,8 +996,3 @@ class RenderBatch:
         if "request" in record:
             record["request"] = msgspec.json.encode(record["request"]).decode()
         return record
-
-
-def _to_list(values: Any) -> list[Any]:
-    # NumPy arrays and pandas series: `list` would keep their own number types, which no JSON has.
-    return values.tolist() if hasattr(values, "tolist") else list(values)

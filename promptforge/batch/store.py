@@ -288,22 +288,18 @@ def hash_inputs(spec: BatchSpec) -> dict[str, str]:
 def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
     # The shipped files too: a row may name any layout or profile.
     for folder in (*map(Path, folders), shipped_folder(kind)):
-        for path in sorted(_walk(folder)):
+        walk = os.walk(folder, onerror=_refuse)
+        for path in sorted(Path(inside, name) for inside, _, names in walk for name in names):
             if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
                 with naming_path(path):
                     yield path.relative_to(folder).as_posix(), digest(read_bytes(path))
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    # Raise for a folder that cannot be read.
-    # `os.walk` and `Path.rglob` pass over such a folder in silence: a template that nobody could
+def _refuse(error: OSError) -> None:
+    # `os.walk` passes over a folder that cannot be read in silence: a template that nobody could
     # read would then be missing from the hash.
-    def refuse(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise error
-
-    for inside, _, names in os.walk(folder, onerror=refuse):
-        yield from (Path(inside, name) for name in names)
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
 
 
 def hash_references(references: list[str]) -> str:

@@ -106,5 +106,5 @@ def pack_drop_last(
         if (has_room and packer.take_whole(index, limit)) or index in packer.duplicate_of:
             continue
         if not (has_room and packer.shorten and packer.take_shortened(index, limit)):
-            packer.drop(index, BUDGET.name)
+            packer.drop_all({index: BUDGET.name})
         has_room = False

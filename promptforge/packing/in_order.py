@@ -81,10 +81,6 @@ class PageState:
             self.turns.changes.append((index, None))
             self._add_to_section(index, variant, -1)
 
-    def drop(self, index: int, reason: str) -> None:
-        """Drop an item for a reason, and with it the duplicates it stood for."""
-        self.drop_all({index: reason})
-
     def drop_all(self, reasons: Mapping[int, str]) -> None:
         """Drop items for their reasons, and with them the duplicates they stood for."""
         for index in reasons.keys() & self.chosen.keys():

@@ -211,7 +211,8 @@ def _pack_beside_stubs(packer: Packer, step: PackingStep, limit: Cost, way: Pack
         _pack_step(packer, step, subtract_costs(limit, reserved), way, None)
     # Separators and headings were not in the sum: the last ones give way.
     while not packer.show(dict.fromkeys(packer.unsettled(walk), STUB_VARIANT), limit):
-        packer.drop(next(index for index in reversed(packer.chosen) if index in stubs), BUDGET.name)
+        last = next(index for index in reversed(packer.chosen) if index in stubs)
+        packer.drop_all({last: BUDGET.name})
     _lengthen_stubs(packer, walk, limit)
     return True
 

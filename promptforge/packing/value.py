@@ -158,7 +158,7 @@ class _PageRows:
         for index, variant in variants.items():
             holder, held = self._page.duplicates(index, packer.chosen)
             if self._page.item_cost(index, variant)[0] > packer.allowance(index):
-                packer.drop(index, SECTION_BUDGET.name)
+                packer.drop_all({index: SECTION_BUDGET.name})
             elif holder is not None:
                 packer.drop_duplicate(index, holder)
             else:
@@ -167,7 +167,8 @@ class _PageRows:
         shown = [index for index in variants if index in packer.chosen]
         packer.cost = self._page.measure(packer.chosen)
         while shown and not fits_within(packer.cost, self._limit):
-            packer.drop(shown.pop(), BUDGET.name)  # not for good: a shorter variant may still fit
+            # Not for good: a shorter variant may still fit.
+            packer.drop_all({shown.pop(): BUDGET.name})
             packer.cost = self._page.measure(packer.chosen)
 
     def rates(self, count: int) -> list[float]:

@@ -6,7 +6,8 @@ import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar, cast, overload
+from functools import partial
+from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
@@ -46,12 +47,8 @@ class PromptHistory(ResultPart, frozen=True, kw_only=True):
     """Turns left out, the oldest."""
 
 
-class _Finder(NamedTuple):
-    find: Callable[[], Any]
-
-
 class _LateField:
-    """A field of a data class: a finder set as its value is called when the field is read."""
+    """A field of a data class: a `partial` set as its value is called when the field is read."""
 
     def __set_name__(self, owner: type[object], name: str) -> None:
         self._name = name
@@ -60,21 +57,20 @@ class _LateField:
         if owner is None:  # the field has no default
             raise AttributeError(self._name)
         value = vars(owner)[self._name]
-        if isinstance(value, _Finder):
-            value = vars(owner)[self._name] = value.find()
+        if isinstance(value, partial):
+            value = vars(owner)[self._name] = value()
         return value
 
     def __set__(self, owner: object, value: Any) -> None:
         vars(owner)[self._name] = value
 
 
-def _late_field() -> Any:
-    return _LateField()
+_late_field: Any = _LateField
 
 
 def find_late(find: Callable[[], Value]) -> Value:
     """Give a field of a prompt, which few callers read, a value that is found when it is read."""
-    return cast("Value", _Finder(find))
+    return cast("Value", partial(find))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -26,7 +26,6 @@ from msgspec.structs import replace
 
 from ..errors import quote
 from ..text.format import plural
-from ..text.words import late_property
 from .compose import Composer
 from .messages import (
     Message,
@@ -127,6 +126,7 @@ class HistoryFitter:
         """The steps of each turn; the first of them is its question."""
         self.calls = _pair(self.messages)
         """The call of each result."""
+        self._boundary = self.composer.boundary_of(self.messages) if self.messages else ""
         self.pinned = {n for n, m in enumerate(self.messages) if m.role in SYSTEM_ROLES}
         """Messages that never go: system texts within a conversation."""
         held = (turn for turn in self.turns if any(self.messages[n].pinned for n in turn))
@@ -136,10 +136,6 @@ class HistoryFitter:
             (turn, step.start) for turn, steps in enumerate(self.steps) for step in steps
         ]
         """The turn and the first message of each step."""
-
-    @late_property
-    def _boundary(self) -> str:
-        return self.composer.boundary_of(self.messages)
 
     def turn_of(self, number: int) -> int:
         """Return the number of the turn of a message."""

@@ -17,6 +17,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from functools import cache
 from itertools import chain, compress, filterfalse, islice, permutations
 from operator import itemgetter
 from typing import NamedTuple
@@ -512,13 +513,10 @@ def _few_holders(
     for number, each in enumerate(held):
         for word in holders.keys() & each:
             holders[word].add(number)
-    phrases: dict[int, str] = {}
 
+    @cache
     def phrase_of(number: int) -> str:
-        if number not in phrases:
-            title = to_phrase(documents[number].title)
-            phrases[number] = join_to_phrase(texts[number] or []) + title
-        return phrases[number]
+        return join_to_phrase(texts[number] or []) + to_phrase(documents[number].title)
 
     for name in names:
         if " " in name:

@@ -5,7 +5,7 @@ import operator
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, MutableSequence, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -79,7 +79,8 @@ class Relevance(ABC):
     def __init__(self, asked: Question, read: Sequence[int]) -> None:
         """Take the question, and the indices of the items that are read closely."""
         self._asked = asked
-        self._divided: dict[int, Pieces | None] = {}
+        self.divide: Callable[[int], Pieces | None] = cache(self._divide)
+        """Returns the passages of an item's text by its index, or `None` if it is one."""
         self.index_of = list(read)
         """Number of a document in the evidence → index of the item; only those read closely."""
         self.number_of = {index: number for number, index in enumerate(self.index_of)}
@@ -120,12 +121,6 @@ class Relevance(ABC):
         find = partial(self._asked.trimmers.find_structure, item.kind, language, text)
         found = self.under_query(text, find)
         return found.answer if isinstance(found, TrimmedVariants) else None
-
-    def divide(self, index: int) -> Pieces | None:
-        """Return the passages of an item's text by its index, or `None` if it is one."""
-        if index not in self._divided:
-            self._divided[index] = self._divide(index)
-        return self._divided[index]
 
     def _divide(self, index: int) -> Pieces | None:
         item, trimmers = self._asked.items[index], self._asked.trimmers
