@@ -50,7 +50,7 @@ from ..prompts.prompt import Renderer
 from ..prompts.providers import check_shape
 from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.intended import PROMPT_TEXT_KEYS
-from ..sources.item_files import decode_json, parse_json, report_repeated_keys
+from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, table_rows, without_point
 from ..sources.shapes import ITEM_FIELDS
@@ -768,7 +768,8 @@ class RowRenderer:
         where, locate = "history", None
         if isinstance(given, str) and "history" in self._spec.columns:
             twice: dict[str, None] = {}
-            given = parse_json(given, twice, where)  # as in a table of CSV
+            with contextlib.suppress(ValueError, RecursionError):
+                given = decode_json(given, twice)  # as in a table of CSV
             report_repeated_keys(twice, said, where)
         elif isinstance(given, str):
             where, workspace = given, self._spec.workspace

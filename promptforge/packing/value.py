@@ -167,8 +167,7 @@ class _PageRows:
         shown = [index for index in variants if index in packer.chosen]
         packer.cost = self._page.measure(packer.chosen)
         while shown and not fits_within(packer.cost, self._limit):
-            # Not for good: a shorter variant may still fit.
-            packer.drop_all({shown.pop(): BUDGET.name})
+            packer.drop_all({shown.pop(): BUDGET.name})  # a shorter variant may still fit
             packer.cost = self._page.measure(packer.chosen)
 
     def rates(self, count: int) -> list[float]:

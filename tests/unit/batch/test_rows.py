@@ -365,8 +365,8 @@ def test_a_text_in_the_column_of_the_history_is_its_json() -> None:
         for chat in (turn, json.dumps(turn), "notes.json", '{"error": 1}')
     ]
     assert made[0] == made[1] and len(made[0]["request"]["messages"]) == 3
-    assert "history:1: not valid JSON" in made[2]["message"]
-    assert "expected a list of messages" in made[3]["message"]
+    assert "history: expected a list of messages, found text" in made[2]["message"]
+    assert "history: expected a list of messages, found object" in made[3]["message"]
 
 
 def test_numbers_that_pandas_wrote_beside_a_gap_are_whole() -> None:
