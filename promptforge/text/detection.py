@@ -67,6 +67,9 @@ _FENCED = late_pattern(r"^[ \t]*(```+|~~~+).*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MU
 _BLOCK = late_pattern(r"^(?:#{1,6} \S|```)", re.MULTILINE)
 _FRONT_MATTER = late_pattern(r"(?>---\s*\n(?s:.*?)\n---\s*\n)(?!(?:#.*\s++)*+[\w.-]++:\s)\s*+\S")
 """A page's settings; one of several documents of YAML has another one after it."""
+_NO_YAML = late_pattern(r"^[\w.-]++: +[^\s|>&!\[{\"'#-][^\n]*\n[ \t]+(?![ \t#])", re.MULTILINE)
+"""A value with more below it, as `ip a` prints; in YAML only a long text goes on there."""
+_INDENTED = late_pattern(r"^[ \t]+\S", re.MULTILINE)
 _CODE_SIGN = late_pattern(r"[=({;]")
 """A sign that a program of any length has; a list of paths or hashes may have none."""
 _SIGN_OF_DATA = late_pattern(r"[\d/_=:|()\[\]<>{}@#$%*+~\\─-╿]|(?<=\S)[ \t]{2,}|\.(?=\w)")
@@ -227,7 +230,7 @@ def _language_of_lines(text: str) -> str | None:
     if printed:
         return printed
     outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
-    settings = _settings_of(outer, len(lines) - len(outer), outside)
+    settings = _settings_of(outer, sample, outside)
     if settings:
         return "markdown" if settings == "yaml" and _is_page(text, lines) else settings
     is_printed = not is_said and language in (None, "code", "pem", "text")
@@ -237,7 +240,7 @@ def _language_of_lines(text: str) -> str | None:
     # A list of code is YAML by its tokens, but its lines are no keys.
     if markup and (language in (None, "yaml") or (language, markup) == ("html", "rst")):
         return markup
-    found_by_tokens = _judge_by_tokens(language, text, sample)
+    found_by_tokens = _judge_by_tokens(language, text, sample, found)
     if language == "pem" or is_said or not _is_listing(found_by_tokens, sample, lines):
         return found_by_tokens
     return "listing"
@@ -271,10 +274,13 @@ def _markup_of(found: Counter[str | None], sample: str, lines: int, is_said: boo
     )
 
 
-def _judge_by_tokens(language: str | None, text: str, sample: str) -> str | None:
+def _judge_by_tokens(
+    language: str | None, text: str, sample: str, found: Counter[str | None]
+) -> str | None:
     if language in (None, "yaml") and _FRONT_MATTER.match(text):
         return "markdown"
     is_list = language == "code" and not _CODE_SIGN.search(sample)
+    is_list |= language == "ini" and not any(map(found.__getitem__, ("section", "key", "toml")))
     return None if is_list or language in ("pem", "text") else language
 
 
@@ -368,11 +374,12 @@ def _language_of_tokens(sample: str) -> str | None:
     return "code" if 2 * programs > sum(shares) else None
 
 
-def _settings_of(outer: Sequence[str], nested: int, found: Counter[str | None]) -> str | None:
+def _settings_of(outer: Sequence[str], sample: str, found: Counter[str | None]) -> str | None:
     least = max(1, REGULAR_SHARE * sum(line[0] not in "#;" for line in outer))
     values, keys = found["toml"] + found["key"], found["yaml"]
-    if keys and nested + keys > 1 and keys + found["point"] >= least:
-        return "yaml"
+    is_nested = _INDENTED.search(sample) is not None
+    if keys and is_nested + keys > 1 and keys + found["point"] >= least:
+        return "listing" if 2 * len(_NO_YAML.findall(sample)) > keys else "yaml"
     if values + found["section"] + found["close"] < max(2, least):
         return None
     if found["section"]:

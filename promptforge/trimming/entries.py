@@ -168,6 +168,8 @@ def _held_by_head(
     if entry.children and entries[entry.children[-1]].closes == number:
         most += 2  # `<name>` and `</name>`
     few = lines[entry.first : min(entry.last, entry.first + 2 * most + 1)]
+    if entry.kind == HEADER and most == MAX_LINES_OF_A_RECORD:
+        return  # it always stays, but what is under it
     is_all = entry.first + len(few) == entry.last and max(map(len, few)) <= MAX_CHARS_OF_A_LINE
     if is_all and sum(not line.isspace() for line in few) <= most:
         yield from _all_under(entries, number)

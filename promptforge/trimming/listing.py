@@ -1,25 +1,41 @@
 """Entries of what a program prints in lines: each under the line that it belongs to.
 
-That is the nearest line above with less indentation, the branches of a tree included, and the first
-line of its paragraph: the file above its matches, the host above its ports.
+That is the nearest line above with less indentation, the branches of a tree included; else the
+names of its columns, the head of its block and the nearest banner: the host above its ports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ..text.words import late_pattern
 from .entry_reader import HEADER, DataEntry, EntryReader
 
 MAX_DEPTH = 3
 """Lines that a line brings with it; a plan of a query has 20 above its innermost step."""
-MIN_PARAGRAPHS = 3
-"""Paragraphs of several lines, from which the first line of each is the head of the others."""
+MIN_BLOCKS = 2
+"""Paragraphs of several lines, from which the first line of each is the head of the others; and
+banners, from which each is the head of all up to the next."""
 _MARGIN = " \t\r\n|`+-\\│├└─┬┼╰╭"
 _NUMBER = late_pattern(r"[ \t]*+\d++(?=[ \t]+\S|[ \t]*\|)")
 """The number that a line begins with: in a table all end in one column, below its name; numbers
 that begin in one column, as in the output of `tree -s` or a list, say nothing by their ends."""
-_PARAGRAPH = late_pattern(r"\n[^\S\n]*\n[^\s][^\n]*\n[^\S\n]*[^\s]")
+_KEY = late_pattern(r"[ \t]*+[A-Za-z_][\w ]{0,40}: ")
+"""A key that a line begins with, aligned by its colon."""
+_PARAGRAPH = late_pattern(r"(?:\A|\n[^\S\n]*\n)[^\s][^\n]*\n[^\S\n]*[^\s]")
+_BANNER = late_pattern(
+    r"(?:([=*#~═━])\1{2,}+|==>|-\[)[^\w\n]{0,99}+\w|\w[^\n]{0,200} ([=*#~═━])\2{2,}+\s*$"
+)
+"""Such as `*** 2. row ***`, `-[ RECORD 2 ]---`, `==> b.log <==`, `TASK [copy] ***`."""
+_COLUMNS = late_pattern(r"[A-Z%#][A-Z%#()/_-]++(?:[ \t]++[A-Z%#()/_+-]++){2,}+\s*$")
+"""Names of columns, such as `PORT  STATE  SERVICE`."""
+_GAP = late_pattern(r"\S(?: {2,}|\t+)(?=\S)")
+_DIGIT, _DIGITS = late_pattern(r"\d"), late_pattern(r"\d+")
+_OPENING = late_pattern(r"[^\w\n]{0,20}[A-Z][A-Za-z]+\b")
+_BANNER_LEVEL, _HEAD, _COLUMNS_LEVEL, _ROW = -1.0, 0.0, 0.25, 0.5
 
 
 def read_lines(text: str, lines: Sequence[str]) -> list[DataEntry]:
@@ -27,21 +43,78 @@ def read_lines(text: str, lines: Sequence[str]) -> list[DataEntry]:
     reader = EntryReader(lines)
     columns = [len(line) - len(line.lstrip(_MARGIN)) for line in lines]
     spoken = [n for n, line in enumerate(lines) if columns[n] < len(line)]
-    numbers = [_NUMBER.match(line) for line in lines]
-    ends = {found.end() for found in numbers if found}
-    if 2 * sum(map(bool, numbers)) > len(spoken) and len(ends) == 1:
-        columns = [found.end() if found else columns[n] for n, found in enumerate(numbers)]
+    for pattern in (_NUMBER, _KEY):
+        found = {number: each.end() for number, each in _matches(pattern, lines)}
+        if 2 * len(found) > len(spoken) and len({*found.values()}) == 1:
+            columns = [found.get(number, column) for number, column in enumerate(columns)]
     depths = {column: depth for depth, column in enumerate(sorted({columns[n] for n in spoken}))}
-    has_heads = len(_PARAGRAPH.findall(text)) >= MIN_PARAGRAPHS
-    head = True
+    outer = [n for n in spoken if depths[columns[n]] == 0]
+    levels = _levels(text, lines, outer)
     for number, line in enumerate(lines):
         if columns[number] == len(line):
-            head = head or (has_heads and line.isspace())
             if reader.entries:
                 reader.entries[-1].end = reader.next = number + 1
             continue
-        depth = float(min(depths[columns[number]], MAX_DEPTH))
-        kind = "" if reader.entries else HEADER
-        reader.add(number, depth if head or depth or not has_heads else 0.5, kind=kind)
-        head = not has_heads
+        depth = levels.get(number, float(min(depths[columns[number]], MAX_DEPTH)))
+        stays = not reader.entries and not _has_alike(lines, number, outer)
+        reader.add(number, depth, kind=HEADER if stays else "")
     return reader.finish()
+
+
+def _matches(pattern: re.Pattern[str], lines: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    for number, line in enumerate(lines):
+        found = pattern.match(line)
+        if found:
+            yield number, found
+
+
+def _levels(text: str, lines: Sequence[str], outer: Sequence[int]) -> dict[int, float]:
+    """Return the level of each line that is not indented, where some are heads of the others."""
+    banners = {n for n, _ in _matches(_BANNER, lines)}.intersection(outer)
+    if len(banners) < MIN_BLOCKS:
+        banners = set()
+    heads = _heads(text, lines, outer) - banners
+    levels = dict.fromkeys(outer, _ROW)
+    levels |= dict.fromkeys(heads, _HEAD) | dict.fromkeys(banners, _BANNER_LEVEL)
+    for before, number, after in zip(outer, outer[1:], outer[2:], strict=False):
+        line = lines[number]
+        is_first = levels[before] < _COLUMNS_LEVEL or before == outer[0]
+        may_name = is_first and len(_GAP.findall(line)) > 1 and not _DIGIT.search(line)
+        names = _COLUMNS.match(line) or (may_name and _DIGIT.search(lines[after]))
+        if names and levels[number] == _ROW:
+            levels[number] = _COLUMNS_LEVEL
+    return levels if len({*levels.values()}) > 1 else {}
+
+
+def _heads(text: str, lines: Sequence[str], outer: Sequence[int]) -> set[int]:
+    """Return the lines that begin a paragraph, or begin with the word that others of these do.
+
+    The first host of a scan has no empty line above it. Rows begin alike too, but one after
+    another.
+    """
+    has_heads = len(_PARAGRAPH.findall(text)) >= MIN_BLOCKS
+    first = {n for n in outer if n == outer[0] or _follows_blank(lines, n)}
+    openings = {n: found[0] for n, found in _matches(_OPENING, lines)}
+    alike = Counter(openings[n] for n in outer if n in openings)
+    wanted = {openings[n] for n in first if n in openings and alike[openings[n]] > 1}
+    for one, other in pairwise(outer):
+        if openings.get(one) == openings.get(other):
+            wanted.discard(openings.get(one, ""))
+    heads = {n for n in outer if openings.get(n) in wanted}
+    return heads | first if has_heads else heads
+
+
+def _follows_blank(lines: Sequence[str], number: int) -> bool:
+    """Tell whether an empty line is above a line, with rules such as `-----` between."""
+    while number > 0 and not lines[number - 1].strip(_MARGIN):
+        number -= 1
+        if lines[number].isspace():
+            return True
+    return False
+
+
+def _has_alike(lines: Sequence[str], first: int, outer: Sequence[int]) -> bool:
+    """Tell whether others begin as the first line does: a record, no names of columns."""
+    words = (_DIGITS.sub("0", lines[n].strip(_MARGIN).partition(" ")[0]) for n in (first, *outer))
+    wanted = next(words)
+    return sum(map(wanted.__eq__, words)) > (first in outer)

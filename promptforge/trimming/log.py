@@ -18,9 +18,9 @@ from .pieces import CompactText, Piece, Pieces, UnderQuery, line_end, line_gap, 
 _STAMP = late_pattern(
     r"[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\w{3}/\d{4}|\w{3} +\d{1,2} \d\d:\d\d|\d\d:\d\d:\d\d"
     r"|\d{10}[.\d]*\s|[IWEFD]\d{4} \d\d:|\d{1,3}(?:\.\d{1,3}){3} |(?:level|time|ts)="
-    r"|(?i:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|fatal|critical|severe)\b)"
+    r"|(?i:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|fatal|critical|severe)\b)|[●○×] \S"
 )
-"""The beginning of a record: a time, an address or a level."""
+"""The beginning of a record: a time, an address, a level, or the sign of a unit of systemd."""
 _TIME = late_pattern(
     r"[\[(<]?(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\w{3} [ \d]\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?"
     r"(?:Z|[+-]\d\d:?\d\d)?[\])>]?"

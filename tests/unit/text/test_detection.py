@@ -79,6 +79,9 @@ TEXTS = [
     (None, "Kettles: a history in three parts, with pictures of the best ones."),
     (None, "{braces} open this sentence (and brackets close it)"),
     ("listing", "src/a.py:12:    x = 1 and more words\nsrc/b.py:3:    another of these lines"),
+    ("listing", "".join(f"{n}: lid{n}: <UP> mtu 1500 state UP\n    link/ether 02:42:0{n}\n    inet 10.0.0.{n}/24\n" for n in range(4))),
+    ("listing", "".join(f"****** {n}. row ******\n   Id: {n}\nState: full\n" for n in range(9))),
+    ("listing", "USER       PID %CPU COMMAND\n" + "".join(f"root       {n} {n}.7 [kworker/{n}:1]\nada      {n}7  0.1 /usr/bin/python3 -m app --lid={n}\n" for n in range(9))),
     (None, "<unk> is a sign of unknown words."),
     (
         None,

@@ -11,6 +11,7 @@ from shipped_words import marks
 import promptforge as pf
 from promptforge.trimming.entries import divide
 from promptforge.trimming.listing import read_lines
+from promptforge.trimming.pieces import ALWAYS
 
 PORTS = "PORT     STATE SERVICE  VERSION\n" + "".join(
     f"{n}/tcp   open  kettle{n}  Kettle {n}.0 (x86_64)\n" for n in range(7)
@@ -31,6 +32,27 @@ COMMITS = "".join(
     f"    Fill pool {n}\n\n    It was {n} litres low.\n\n"
     for n in range(30)
 )
+HOSTS = "Starting Scan 7.9 at 10:00\n" + "".join(
+    f"Scan report for 10.0.0.{n}\nHost is up.\nNot shown: 990 closed ports\nPORT  STATE SERVICE VERSION\n"
+    + "".join(f"{m}{n}/tcp open  kettle{n}x{m} Kettle {m}.{n}\n" for m in range(9))
+    + "\n"
+    for n in range(3)
+)
+ROWS = "".join(
+    f"*********** {n}. row ***********\n     Id: {n}\nCommand: pour{n}\n  State: full\n"
+    for n in range(30)
+)
+FILES = "".join(
+    f"==> kettle{n}.conf <==\n" + "".join(f"lid {m} of {n}x{m}\n" for m in range(9))
+    for n in range(20)
+)
+SOCKETS = "".join(
+    f"Active {kind} (servers and established)\nProto Queue  Local Address   Foreign Address   State\n"
+    + "".join(
+        f"{kind}   {n}      10.0.0.{n}:{port}{n}  0.0.0.0:*         LISTEN\n" for n in range(30)
+    )
+    for kind, port in (("tcp", 80), ("udp", 90))
+)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +68,12 @@ COMMITS = "".join(
         (MATCHES, "where is lid135", "src/pool13.go\n"),
         (COMMITS, "which commit said fill pool 17", f"{17:040x}\nAuthor: Ada"),
         (COMMITS, "which commit said fill pool 17", "    It was 17 litres low.\n"),
+        (HOSTS, "which host runs kettle0x7", "Scan report for 10.0.0.0\n"),
+        (HOSTS, "which host runs kettle2x7", "Scan report for 10.0.0.2\n"),
+        (HOSTS, "which host runs kettle2x7", "PORT  STATE SERVICE VERSION\n…\n72/tcp"),
+        (ROWS, "which row says pour21", "*********** 21. row ***********\n     Id: 21\nCommand"),
+        (FILES, "which file has 17x3", "==> kettle17.conf <==\n"),
+        (SOCKETS, "what listens on 9017", "Active udp (servers and established)\nProto"),
     ],
 )
 def test_an_answer_stands_below_what_it_belongs_to(text: str, query: str, shown: str) -> None:
@@ -60,6 +88,11 @@ def test_numbers_of_differing_width_tell_of_no_nesting(width: int) -> None:
     text = "".join(f"{n:{width}} kettle and more of it\n" for n in range(1, 109))
     parents = {entry.parent for entry in read_lines(text, text.splitlines(keepends=True))}
     assert len(parents) == 1
+
+
+def test_only_a_first_line_unlike_the_others_always_stays() -> None:
+    first = [divide(text, marks=marks("[cut]"), language="listing") for text in (COMMITS, TABLE)]
+    assert [found.parts[0].keep == ALWAYS for found in first if found] == [False, True]
 
 
 @given(st.lists(st.sampled_from([*STRINGS, "  a", "1 | b", "│ ", "", "--"]), max_size=40))
