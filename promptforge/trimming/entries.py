@@ -13,7 +13,7 @@ from math import log2
 from ..text.characters import freeze
 from ..text.format import Marks
 from ..text.words import late_pattern
-from .entry_reader import DOCUMENT, HEADER, SECTION, DataEntry
+from .entry_reader import DOCUMENT, FAILURE, HEADER, RECORD, SECTION, DataEntry
 from .listing import read_lines
 from .pieces import ALWAYS, Piece, Pieces, UnderQuery, split_lines
 from .program import IN_STRING, code_gap, comment_line
@@ -41,6 +41,7 @@ _NAME_LIFT = 1.0
 """Levels that the name of a thing counts as less deep."""
 _KEEP_OF_SECTIONS = 0.75
 """The least `keep` of a section: no query moves these where all of them have room."""
+_KEEP_OF_A_FAILURE = 2.0
 _DECLARATION = late_pattern(
     r"\ufeff?(?:\s*<\?xml[^\n]*\?>[^\S\n]*\n?|(?i:[#][ \t]*(?:check|escape|syntax)[ \t]*=.*\n)*+)"
 )
@@ -133,7 +134,7 @@ def _make_pieces(
     """The level of each entry, and how many are above it."""
     for number, entry in enumerate(entries):
         above, depth = rank[entry.parent] if entry.parent >= 0 else (-1.0, -1)
-        level = above + 1
+        level = above + (entry.parent < 0 or entries[entry.parent].kind != RECORD)
         if entry.kind not in (DOCUMENT, SECTION):
             level += log2(1 + entry.place / MANY)
         rank.append((level, depth + 1))
@@ -147,9 +148,12 @@ def _make_pieces(
         heads = bool(entry.children) and end < entry.last
         names = entry.key in _NAMING
         level = 0.0 if entry.anchored else level - _NAME_LIFT * names
+        keep = 1 / (1 + max(0.0, level))
+        if any(entries[each].kind == FAILURE for each in own):
+            keep = _KEEP_OF_A_FAILURE
         part = Piece(
             "".join(lines[entry.first : end]),
-            ALWAYS if entry.kind == HEADER else 1 / (1 + max(0.0, level)),
+            ALWAYS if entry.kind == HEADER else keep,
             piece_of[entry.parent] if entry.parent >= 0 else -1,
             heads or (entry.kind != IN_STRING and depth < 1 + names and bool(entry.key)),
             entry.kind,

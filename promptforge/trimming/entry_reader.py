@@ -14,6 +14,8 @@ DOCUMENT, SECTION = "document", "section"
 """Kinds of the lines `---` and `[name]`, which all up to the next one is under."""
 HEADER = "header"
 """The kind of the first row of a table, and of the outermost element: these always stay."""
+RECORD, FAILURE = "record", "failure"
+"""Kinds of a line that says nothing without what is below it, and of one that says what failed."""
 _MAX_LINES_OF_COMMENTS = 4
 """Lines up to which comments go with the entry after them; more are a piece."""
 DOCUMENT_LINE = late_pattern(r"(?:---|\.\.\.)(?=\s|\Z)")

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ..text.words import late_pattern
-from .entry_reader import HEADER, DataEntry, EntryReader
+from .entry_reader import FAILURE, HEADER, RECORD, DataEntry, EntryReader
+from .log import tells_failure
 
 MAX_DEPTH = 3
 """Lines that a line brings with it; a plan of a query has 20 above its innermost step."""
@@ -34,7 +35,10 @@ _COLUMNS = late_pattern(r"[A-Z%#][A-Z%#()/_-]++(?:[ \t]++[A-Z%#()/_+-]++){2,}+\s
 """Names of columns, such as `PORT  STATE  SERVICE`."""
 _GAP = late_pattern(r"\S(?: {2,}|\t+)(?=\S)")
 _DIGIT, _DIGITS = late_pattern(r"\d"), late_pattern(r"\d+")
+_COUNT = late_pattern(r"\b(?<!\.)(?:[0-9a-f]{7,40}|\d+)\b(?!\.\d)")
 _OPENING = late_pattern(r"[^\w\n]{0,20}[A-Z][A-Za-z]+\b")
+MAX_FAILED = 0.25
+"""Share of lines that tell of a failure, above which none of them stands out."""
 _BANNER_LEVEL, _HEAD, _COLUMNS_LEVEL, _ROW = -1.0, 0.0, 0.25, 0.5
 
 
@@ -57,8 +61,26 @@ def read_lines(text: str, lines: Sequence[str]) -> list[DataEntry]:
             continue
         depth = levels.get(number, float(min(depths[columns[number]], MAX_DEPTH)))
         stays = not reader.entries and not _has_alike(lines, number, outer)
-        reader.add(number, depth, kind=HEADER if stays else "")
+        kind = RECORD if levels.get(number, _ROW) < _COLUMNS_LEVEL else ""
+        reader.add(number, depth, kind=HEADER if stays else kind)
+    _judge(lines, reader.entries)
     return reader.finish()
+
+
+def _judge(lines: Sequence[str], entries: Sequence[DataEntry]) -> None:
+    """Mark what failed among the lines, unless it is their subject; and heads that say something.
+
+    `commit 1a2b3c4` or `*** 2. row ***` says nothing without what is below it.
+    """
+    failed = [entry for entry in entries if tells_failure(lines[entry.code])]
+    if len(failed) <= MAX_FAILED * len(entries):
+        for entry in failed:
+            entry.kind = entry.kind or FAILURE
+    heads = [entry for entry in entries if entry.kind == RECORD]
+    says_something = len({_COUNT.sub("0", lines[entry.code]) for entry in heads}) > 1
+    for number, entry in enumerate(heads):
+        entry.kind = "" if says_something else RECORD
+        entry.place = number
 
 
 def _matches(pattern: re.Pattern[str], lines: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:

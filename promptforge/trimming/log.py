@@ -28,9 +28,11 @@ _TIME = late_pattern(
 _ERROR = late_pattern(
     r"\b(?:FATAL|CRITICAL|CRIT|EMERG|ALERT|SEVERE|ERR|FAIL)\b|^[EF]\d{4} \d\d:|\" 5\d\d "
     r"|^\s*(?:[✕✖✗●] |\d+\) |not ok \d|(?i:expected|received|actual): |Caused by: )"
-    r"|\w(?:Error|Exception)\b"
-    r"|(?i:(?<!no )(?<!\b0 )\b(?:errors?|exception|panic(?:ked)?|traceback|fail(?:ed|ure)|refused"
-    r"|denied|segfault|killed|aborted|timed out|not found)\b(?!=(?:0|false|null|nil)\b))"
+    r"|\w(?:Error|Exception|BackOff)\b"
+    r"|\b(?:OOMKilled\b|[Uu]nhealthy\b|Failed[A-Z]|Exited \([1-9])"
+    r"|(?i:(?<!no )(?<!\b0 )(?<!#)\b(?:errors?|exception|panic(?:ked)?|traceback|fail(?:ed|ure)"
+    r"|refused|denied|segfault|killed|aborted|timed out|not found)\b"
+    r"(?![=:]? ?(?:0|false|null|nil)\b))"
 )
 _TRACEBACK = "Traceback (most recent call last)"
 _WARNING = late_pattern(r"(?i:\bwarn(?:ing)?\b)|^W\d{4} \d\d:")
@@ -90,6 +92,11 @@ def divide(text: str, *, marks: Marks, language: str | None = None, last: int = 
         for record, keep in latest:
             parts += _make_pieces(lines, record, keep, len(parts))
     return Pieces(parts, _gap, marks, under_query=UnderQuery(_KEEP_OF_AN_ERROR))
+
+
+def tells_failure(line: str) -> bool:
+    """Tell whether a line that a program printed says that something failed."""
+    return _ERROR.search(line[:MAX_CHARS_COMPARED]) is not None
 
 
 def _gap(run: Sequence[Piece], marks: Marks) -> str:

@@ -70,7 +70,7 @@ SOCKETS = "".join(
         (COMMITS, "which commit said fill pool 17", "    It was 17 litres low.\n"),
         (HOSTS, "which host runs kettle0x7", "Scan report for 10.0.0.0\n"),
         (HOSTS, "which host runs kettle2x7", "Scan report for 10.0.0.2\n"),
-        (HOSTS, "which host runs kettle2x7", "PORT  STATE SERVICE VERSION\n…\n72/tcp"),
+        (HOSTS, "which host runs kettle2x7", "PORT  STATE SERVICE VERSION\n"),
         (ROWS, "which row says pour21", "*********** 21. row ***********\n     Id: 21\nCommand"),
         (FILES, "which file has 17x3", "==> kettle17.conf <==\n"),
         (SOCKETS, "what listens on 9017", "Active udp (servers and established)\nProto"),
@@ -80,7 +80,8 @@ def test_an_answer_stands_below_what_it_belongs_to(text: str, query: str, shown:
     result = pf.render([pf.Item(content=text)], query=query, max_tokens=250)
     assert shown in result.text and result.tokens <= 250
     lines = result.text.split("\n")[3:-2]
-    assert {*lines} - {*text.split("\n")} <= {"[Content truncated...]", "…", "  …", " …"}
+    marks = {"[Content truncated...]", "…"}
+    assert {line.strip() for line in {*lines} - {*text.split("\n")}} <= marks
 
 
 @pytest.mark.parametrize("width", [1, 4])
@@ -93,6 +94,29 @@ def test_numbers_of_differing_width_tell_of_no_nesting(width: int) -> None:
 def test_only_a_first_line_unlike_the_others_always_stays() -> None:
     first = [divide(text, marks=marks("[cut]"), language="listing") for text in (COMMITS, TABLE)]
     assert [found.parts[0].keep == ALWAYS for found in first if found] == [False, True]
+
+
+PODS = "NAME       READY   STATUS    RESTARTS\n" + "".join(
+    f"kettle-{n}   1/1   Running   {n}\n" for n in range(60)
+).replace("kettle-41   1/1   Running", "kettle-41   0/1   CrashLoopBackOff")
+STATES = "".join(
+    f"Name:   kettle-{n}\nNode:   node-{n}\nState:\n  Reason:  {'OOMKilled' if n == 7 else 'Done'}\n"
+    f"  Exit:  0\n  At:  10:00\n  By:  Ada\n\n"
+    for n in range(20)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (PODS, ["kettle-41   0/1   CrashLoopBackOff"]),
+        (STATES, ["Name:   kettle-7\n", "Reason:  OOMKilled"]),
+        (COMMITS, [f"commit {0:040x}\nAuthor: Ada", "    It was 0 litres low.\n"]),
+    ],
+)
+def test_without_a_query_failures_and_first_records_stay(text: str, shown: list[str]) -> None:
+    result = pf.render([pf.Item(content=text, language="listing")], max_tokens=180).text
+    assert [each for each in shown if each not in result] == []
 
 
 @given(st.lists(st.sampled_from([*STRINGS, "  a", "1 | b", "│ ", "", "--"]), max_size=40))
