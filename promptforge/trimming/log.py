@@ -32,7 +32,7 @@ _ERROR = late_pattern(
     r"|\b(?:OOMKilled\b|[Uu]nhealthy\b|Failed[A-Z]|Exited \([1-9])"
     r"|(?i:(?<!no )(?<!\b0 )(?<!#)\b(?:errors?|exception|panic(?:ked)?|traceback|fail(?:ed|ure)"
     r"|refused|denied|segfault|killed|aborted|timed out|not found)\b"
-    r"(?![=:]? ?(?:0|false|null|nil)\b))"
+    r"(?![=:]? ?(?:0|false|null|nil)\b|\.\w))"
 )
 _TRACEBACK = "Traceback (most recent call last)"
 _WARNING = late_pattern(r"(?i:\bwarn(?:ing)?\b)|^W\d{4} \d\d:")

@@ -82,6 +82,7 @@ TEXTS = [
     ("listing", "".join(f"{n}: lid{n}: <UP> mtu 1500 state UP\n    link/ether 02:42:0{n}\n    inet 10.0.0.{n}/24\n" for n in range(4))),
     ("listing", "".join(f"****** {n}. row ******\n   Id: {n}\nState: full\n" for n in range(9))),
     ("listing", "USER       PID %CPU COMMAND\n" + "".join(f"root       {n} {n}.7 [kworker/{n}:1]\nada      {n}7  0.1 /usr/bin/python3 -m app --lid={n}\n" for n in range(9))),
+    ("listing", "".join(f"/srv/lid{n}:\ntotal 68\n" + "".join(f"-rw-r--r-- 1 ada ada {m}39 Nov 30 09:42 lid_{n}{m}.py\n" for m in range(9)) + "\n" for n in range(3))),
     (None, "<unk> is a sign of unknown words."),
     (
         None,
