@@ -177,15 +177,24 @@ class HistoryFitter:
             for n in range(len(self.messages) - len(rest), len(self.messages)):
                 asked = n > 0 and self.messages[n - 1].role != "assistant"
                 if asked and had_room and self.messages[n].role == "assistant":
-                    replay.settle(n - 1, None)
+                    if replay.settled is not None:
+                        replay = replay.settled.copy(self)
+                    else:
+                        replay.settle(n - 1, None)
                 replay.add(n)
             return replay
 
         key, templates = self.composer.cost_key, self.composer.templates
         about = key and (room, reserve, had_room, self._boundary, key, templates)
-        replay = grow(self.messages, about, go_on).copy(self)
-        replay.settle(len(self.messages) - 1, question)
-        return replay.result()
+        replay, number = grow(self.messages, about, go_on), len(self.messages) - 1
+        if question is not None:
+            replay = replay.copy(self)
+            replay.settle(number, question)
+            return replay.result()
+        if replay.settled is None:
+            replay.settled = replay.copy(self)
+            replay.settled.settle(number, None)
+        return replay.settled.copy(self).result()
 
     def name_first(self, places: Sequence[Place]) -> str:
         """Return the names of the first calls, results and texts at these places, for a message."""
@@ -233,6 +242,8 @@ class _Replay:
         self._changed = len(fitter.messages)
         """The first message that the last batch changed."""
         self.total = 0
+        self.settled: _Replay | None = None
+        """A copy under the marks, if a request ended here: the next step goes on with it."""
 
     def copy(self, fitter: HistoryFitter) -> _Replay:
         """Return a copy that goes on with a history that begins alike."""
@@ -251,7 +262,7 @@ class _Replay:
 
     def add(self, number: int) -> None:
         """Take one more message."""
-        fitter = self._fitter
+        fitter, self.settled = self._fitter, None
         message = fitter.messages[number]
         self._now.append(message)
         self._costs.append(fitter.costs[number])
@@ -326,11 +337,14 @@ class _Replay:
         last = next((n for n in range(number, -1, -1) if messages[n].role == "assistant"), number)
         newest = next(step for turn in reversed(steps) for step in turn if last in step)
         self._changed = len(self._fitter.messages)
+        self._results = [place for place in self._results if self._now[place[0]] is not None]
         results = [place for place in self._results if place[0] < newest.start]
         fresh = [place for place in self._results if place[0] >= newest.start]
         # A text that the user pasted is as long as a result, and what it was for is answered.
         answered = newest.start if asked else self._fitter.turns[self._turn].start
         older = sorted([*results, *(place for place in self._pasted if place[0] < answered)])
+        if self._later and not is_first:
+            self._limit_at_once(older)
         for place in self._open(older):
             if self.total > self._low:
                 self._enter(place)
@@ -395,6 +409,15 @@ class _Replay:
                 if self.total > room:
                     self._limit(place, size)
 
+    def _limit_at_once(self, older: Sequence[Place]) -> None:
+        """Shorten results to the last size, if no size brings the total down to the low mark."""
+        last = self._later[-1]
+        waiting = [place for place in self._open(older) if self._limits.get(place, inf) > last]
+        if self.total - sum(map(self._size, waiting)) > self._low:
+            for place in waiting:
+                if place not in self._pasted:
+                    self._limit(place, last)
+
     def _open(self, places: Iterable[Place]) -> list[Place]:
         """Return the results that may step down before all else."""
         fitter, kept = self._fitter, self._options.keep_tools or ()
@@ -408,7 +431,7 @@ class _Replay:
 
     def _enter(self, place: Place) -> None:
         """Shorten a result or a text to the first size, if it is much longer."""
-        if self._is_long(place):
+        if self._limits.get(place, inf) > self._first and self._is_long(place):
             self._limit(place, self._first)
 
     def _is_long(self, place: Place) -> bool:

@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import chain, islice
+from operator import is_
 from typing import Any, NamedTuple
 
 from ..errors import Diagnostics
 from ..model import Item, Result
 from ..rendering.renderer import ContextRenderer, TemplateSet
 from ..text.words import late_pattern, split_words, terms_of_word
+from .compose import Composer
 from .ladder import FittedHistory, HistoryFitter
 from .messages import Message, TextBlock, ToolCall, ToolOutput
 
@@ -23,6 +25,7 @@ MIN_SHARE_OF_WORDS = 0.35
 MIN_SHARE_OF_BEST = 0.7
 """And this share of what the best text holds."""
 MAX_TEXTS_REMEMBERED = 2048
+MAX_RECALLS_REMEMBERED = 64
 RECALL_LAYOUT = "documents"
 """The layout of passages of earlier turns."""
 RECALL_OVERHEAD_TOKENS = 24
@@ -96,35 +99,92 @@ def recall_passages(
     """
     if not (fitted.changed and question and tokens > 0):
         return ""
-    items = choose_hidden(question, list(find_hidden(history, fitted, asked)))
+    composer, end = history.composer, history.turns[-1].start
+    if asked:
+        end = history.turns[-1].stop
+    given, shown = history.messages[:end], fitted.messages[:end]
+    options = composer.options
+    about = composer.cost_key, options.format, options.marker, current and current.templates
+    key = _Same(given), _Same(shown), about, question, tokens, *beside
+    text = _recalled.get(key)
+    if text is None:
+        items = choose_hidden(question, list(find_hidden(history, fitted, asked)))
+        text = _print_answers(composer, items, question, tokens, current, beside, shown)
+        if len(_recalled) >= MAX_RECALLS_REMEMBERED:
+            _recalled.clear()
+        if composer.cost_key is not None:
+            _recalled[key] = text
+    return text
+
+
+class _Same(tuple[Message | None, ...]):
+    """Messages that equal these very ones alone; to compare all their texts would take long."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and len(self) == len(other) and all(map(is_, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self)))
+
+
+_recalled: dict[tuple[object, ...], str] = {}
+"""Each step of a turn asks for the passages of the one before."""
+
+
+def _print_answers(
+    composer: Composer,
+    items: Sequence[Item],
+    question: str,
+    tokens: int,
+    current: TemplateSet | None,
+    beside: Sequence[str],
+    shown: Iterable[Message | None],
+) -> str:
+    """Print the passages of the items that hold answers, if not all of these are `shown`."""
     if not items:
         return ""
-    options = history.composer.options
     current = current or plain_renderer()._current(Diagnostics())
-    form = options.format
+    form = composer.options.format
     if form not in current.templates.formats(RECALL_LAYOUT):
         form = "markdown"
     # Filters of the context are not for them.
-    given: dict[str, Any] = {"layout": RECALL_LAYOUT, "format": form, "marker": options.marker}
-    given |= {"query": question, "merge_overlaps": False, "tokenizer": history.composer.counter}
+    given: dict[str, Any] = {"layout": RECALL_LAYOUT, "format": form}
+    given |= {"marker": composer.options.marker, "tokenizer": composer.counter}
+    given |= {"query": question, "merge_overlaps": False}
 
     def render(size: int) -> Result:
         sized = {**given, "max_tokens": size}
         return plain_renderer()._render(items, (), sized, current, beside)[0]
 
     longest = render(tokens)
-    shown = [(each.index, each.content) for each in longest.shown]
-    found = find_answers(question, [(items[n].name or "", text) for n, text in shown])
-    end = history.turns[-1].stop if asked else history.turns[-1].start
-    seen = _parts(text for m in fitted.messages[:end] if m is not None for text in _texts(m))
+    named = [(items[each.index].name or "", each.content) for each in longest.shown]
+    found = find_answers(question, named)
+    seen = _parts(text for m in shown if m is not None for text in _texts(m))
     missing = set(chain.from_iterable(answer for answer in found if not seen.issuperset(answer)))
+    if not missing:
+        return ""
+    least = composer.counter.count("\n".join(_least_shown(missing, named)))
     size = MIN_TOKENS_RECALLED
-    while missing and size < min(tokens, longest.tokens):
-        made = render(size)
-        if missing <= _parts(each.content for each in made.shown):
-            return made.text.strip("\n")
+    while size < min(tokens, longest.tokens):
+        if size >= least:
+            made = render(size)
+            if missing <= _parts(each.content for each in made.shown):
+                return made.text.strip("\n")
         size *= 2
-    return longest.text.strip("\n") if missing else ""
+    return longest.text.strip("\n")
+
+
+def _least_shown(missing: Set[str], named: Iterable[tuple[str, str]]) -> list[str]:
+    """Return answers, and names of the texts that alone have one: any page with all shows these.
+
+    A page of fewer tokens need not be printed to know that it lacks an answer.
+    """
+    held = [(name, missing & _parts([text])) for name, text in named]
+    holders = Counter(chain.from_iterable(parts for _, parts in held))
+    names = [name for name, parts in held if any(holders[part] == 1 for part in parts)]
+    return [*names, *sorted(missing)]
 
 
 def find_answers(question: str, named: Iterable[tuple[str, str]]) -> list[list[str]]:

@@ -80,11 +80,13 @@ class HistoryMemory:
 
     def read(self, given: object, place: str, diagnostics: Diagnostics) -> list[Message]:
         """Return the messages in what was given: the same objects for the same data."""
-        dumper, data = Dumper(), given
+        data, kind, owner = given, "", ""
         try:
             if type(given) is not dict:
-                data = dumper.dump(given)
-            key = marshal.dumps((place, str(type(given)), dumper.owner, cast("Any", data)), 2)
+                dumper = Dumper()
+                data, kind = dumper.dump(given), str(type(given))
+                owner = dumper.owner
+            key = marshal.dumps((place, kind, owner, cast("Any", data)), 2)
         except (KeyboardInterrupt, SystemExit):
             raise
         # `ValueError` for what is no plain data; a stranger's object may raise anything at all.

@@ -9,7 +9,8 @@ import pytest
 
 import promptforge as pf
 from promptforge.prompts.messages import ToolCall
-from promptforge.prompts.recall import Hidden, choose_hidden, find_answers
+from promptforge.prompts.recall import RECALL_LAYOUT, Hidden, choose_hidden, find_answers
+from promptforge.rendering.renderer import ContextRenderer
 
 
 def hidden(text: str, arguments: str = '{"path": "a.py"}', turn: int = 1) -> Hidden:
@@ -120,3 +121,58 @@ def test_an_answer_that_the_prompt_shows_is_not_repeated() -> None:
     shown, recalled = ask("\n".join(LOG), "Which job failed?")
     assert LOG[200] in shown and LOG[100] not in shown
     assert recalled == ""
+
+
+CITIES = ["Graz", "Linz", "Wels", "Steyr", "Enns"]
+
+
+def steps_of_a_turn() -> list[dict[str, Any]]:
+    """Return a history of long results, and a turn of three steps that asks for one of them."""
+    history: list[dict[str, Any]] = []
+    for turn, asked in enumerate([*CITIES, CITIES[2]]):
+        history.append({"role": "user", "content": f"Which limit had the pump of {asked}?"})
+        for step in range(1 if turn < len(CITIES) else 3):
+            call_id = f"c{turn}_{step}"
+            function = {"name": "read", "arguments": json.dumps({"page": step})}
+            call = {"id": call_id, "type": "function", "function": function}
+            rows = [f"page {turn} has a line {n}" for n in range(40 if turn < len(CITIES) else 1)]
+            if turn < len(CITIES):
+                rows[20] = f"the limit of the pump of {asked} is {turn}48 bar"
+            history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+            result = {"role": "tool", "tool_call_id": call_id, "content": "\n".join(rows)}
+            history.append(result)
+    return history
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the tokens of each page of passages that is printed from now on."""
+    sizes: list[int] = []
+    render = ContextRenderer._render
+
+    def noted(self: ContextRenderer, items: Any, before: Any, options: Any, *rest: Any) -> Any:
+        if options.get("layout") == RECALL_LAYOUT:
+            sizes.append(options["max_tokens"])
+        return render(self, items, before, options, *rest)
+
+    monkeypatch.setattr(ContextRenderer, "_render", noted)
+    return sizes
+
+
+def test_the_steps_of_a_turn_print_their_passages_once(printed: list[int]) -> None:
+    history = steps_of_a_turn()
+    options: dict[str, Any] = {"profile": "gpt", "context_window": 900, "reserve": 0}
+    options["recall_share"] = 0.3
+    renderer = pf.Renderer(**options)
+    first = renderer.prompt(history=history[:-4], to="openai")
+    assert "the pump of Wels is 248 bar" in str(first.request)
+    assert len(printed) <= 2
+    printed.clear()
+    for end in (-2, None):
+        again = renderer.prompt(history=history[:end], to="openai")
+        assert printed == [] and "the pump of Wels is 248 bar" in str(again.request)
+    # A message that is changed in its place is another one.
+    history[8]["content"] = history[8]["content"].replace("248", "911")
+    edited = renderer.prompt(history=history, to="openai")
+    assert printed and "the pump of Wels is 911 bar" in str(edited.request)
+    assert edited.request == pf.Renderer(**options).prompt(history=history, to="openai").request
