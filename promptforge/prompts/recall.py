@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import chain, islice
-from operator import is_
 from typing import Any, NamedTuple
 
 from ..errors import Diagnostics
@@ -105,32 +104,21 @@ def recall_passages(
     given, shown = history.messages[:end], fitted.messages[:end]
     options = composer.options
     about = composer.cost_key, options.format, options.marker, current and current.templates
-    key = _Same(given), _Same(shown), about, question, tokens, *beside
-    text = _recalled.get(key)
-    if text is None:
+    key = *map(id, (*given, *shown)), about, question, tokens, *beside
+    known = _recalled.get(key)
+    if known is None:
         items = choose_hidden(question, list(find_hidden(history, fitted, asked)))
         text = _print_answers(composer, items, question, tokens, current, beside, shown)
+        known = text, given, shown  # so long as the messages are kept, no others have their ids
         if len(_recalled) >= MAX_RECALLS_REMEMBERED:
             _recalled.clear()
             _pages.clear()
         if composer.cost_key is not None:
-            _recalled[key] = text
-    return text
+            _recalled[key] = known
+    return known[0]
 
 
-class _Same(tuple[Message | None, ...]):
-    """Messages that equal these very ones alone; to compare all their texts would take long."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and len(self) == len(other) and all(map(is_, self, other))
-
-    def __hash__(self) -> int:
-        return hash(tuple(map(id, self)))
-
-
-_recalled: dict[tuple[object, ...], str] = {}
+_recalled: dict[tuple[object, ...], tuple[str, object, object]] = {}
 """Each step of a turn asks for the passages of the one before."""
 
 
