@@ -6,13 +6,13 @@ import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from ..errors import Diagnostics
-from ..model import Item
+from ..model import Item, Result
 from ..rendering.renderer import ContextRenderer, TemplateSet
 from ..text.words import late_pattern, split_words, terms_of_word
 from .compose import Composer
@@ -112,7 +112,6 @@ def recall_passages(
         known = text, given, shown  # so long as the messages are kept, no others have their ids
         if len(_recalled) >= MAX_RECALLS_REMEMBERED:
             _recalled.clear()
-            _pages.clear()
         if composer.cost_key is not None:
             _recalled[key] = known
     return known[0]
@@ -143,57 +142,37 @@ def _print_answers(
     given |= {"marker": composer.options.marker, "tokenizer": composer.counter}
     given |= {"query": question, "merge_overlaps": False}
 
-    # A later batch hides more texts, and most of the time none that holds an answer.
-    about = composer.cost_key and (*given.values(), current.templates, *beside)
-    chosen = tuple((item.content, item.name, item.path, item.score) for item in items)
-    pages = _pages.setdefault((about, chosen), {}) if about else {}
-
-    def render(size: int) -> _Page:
-        if size not in pages:
-            sized = {**given, "max_tokens": size}
-            made = plain_renderer()._render(items, (), sized, current, beside)[0]
-            named = [(items[each.index].name or "", each.content) for each in made.shown]
-            pages[size] = _Page(made.text.strip("\n"), made.tokens, named)
-        return pages[size]
+    def render(size: int) -> Result:
+        sized = {**given, "max_tokens": size}
+        return plain_renderer()._render(items, (), sized, current, beside)[0]
 
     longest = render(tokens)
-    found = find_answers(question, longest.named)
+    named = [(items[each.index].name or "", each.content) for each in longest.shown]
+    found = find_answers(question, named)
     seen = _parts(text for m in shown if m is not None for text in _texts(m))
     missing = set(chain.from_iterable(answer for answer in found if not seen.issuperset(answer)))
     if not missing:
         return ""
-    least, size = _least_tokens(missing, longest, composer.counter.count), MIN_TOKENS_RECALLED
+    least = composer.counter.count("\n".join(_least_shown(missing, named)))
+    size = MIN_TOKENS_RECALLED
     while size < min(tokens, longest.tokens):
-        if size >= least and missing <= _parts(text for _, text in render(size).named):
-            return render(size).text
+        if size >= least:
+            made = render(size)
+            if missing <= _parts(each.content for each in made.shown):
+                return made.text.strip("\n")
         size *= 2
-    return longest.text
+    return longest.text.strip("\n")
 
 
-class _Page(NamedTuple):
-    """Passages in one text."""
+def _least_shown(missing: Set[str], named: Iterable[tuple[str, str]]) -> list[str]:
+    """Return answers, and names of the texts that alone have one: any page with all shows these.
 
-    text: str
-    tokens: int
-    named: list[tuple[str, str]]
-    """The name and the passages of each item."""
-
-
-_pages: dict[tuple[object, ...], dict[int, _Page]] = {}
-"""The pages of the same items for the same question, by their tokens at most."""
-
-
-def _least_tokens(missing: Set[str], page: _Page, count: Callable[[str], int]) -> int:
-    """Return the least tokens of a page with all these answers: it is not printed in fewer.
-
-    An item that alone has one of them is shown there too, with its name and what stands around it.
+    A page of fewer tokens need not be printed to know that it lacks an answer.
     """
-    held = [(name, missing & _parts([text])) for name, text in page.named]
+    held = [(name, missing & _parts([text])) for name, text in named]
     holders = Counter(chain.from_iterable(parts for _, parts in held))
     names = [name for name, parts in held if any(holders[part] == 1 for part in parts)]
-    around = page.tokens - count("\n".join(chain.from_iterable(page.named)))
-    own = count("\n".join([*names, *sorted(missing)]))
-    return own + max(0, around) * len(names) // len(held)
+    return [*names, *sorted(missing)]
 
 
 def find_answers(question: str, named: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -252,7 +231,7 @@ def choose_hidden(question: str, hidden: Collection[Hidden]) -> list[Item]:
     scores = _weigh(question, held)
     least = max(MIN_SHARE_OF_WORDS, MIN_SHARE_OF_BEST * max(scores, default=0.0))
     found = zip(hidden, scores, strict=True)
-    return [each.item(round(score, 2)) for each, score in found if score >= least]
+    return [each.item(score) for each, score in found if score >= least]
 
 
 def _weigh(question: str, held: Sequence[Set[str]], *, all_words: bool = True) -> list[float]:
