@@ -496,16 +496,14 @@ def _say_all_dropped(report: Report, reasons: Mapping[str, int], diagnostics: Di
     counts = ", ".join(f"{count} by {reason}" for reason, count in sorted(reasons.items()))
     subject = f"all {len(items)} were" if len(items) > 1 else "the only one was"
     message = f"no item is in the text: {subject} left out ({counts})"
-    severity: Severity = "warning"
     if reasons.keys() <= BUDGET_REASONS:
         message += f"; a larger {report.decisions.binding_option()} has room for more"
-        severity = "info"
     field = REASONS[next(iter(reasons))].field if len(reasons) == 1 else None
     # Gathering values takes time with many items, so only where a filter is the only reason.
     values = sorted({getattr(item, field) for item in items} - {None, ""}) if field else None
     if values:
         message += f"; the {field}s there are: {list_names([quote(value) for value in values])}"
-    diagnostics.add("PF114", message, severity=severity)
+    diagnostics.add("PF114", message)
 
 
 def _say_of_items(page: Page, packed: Plan, diagnostics: Diagnostics) -> None:
