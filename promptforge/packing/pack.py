@@ -239,7 +239,7 @@ def _drop_scraps(packer: Packer, found: Collection[int], stubs: bool) -> None:
         empty = page.item_cost(index, EMPTY_VARIANT)
         if page.item_cost(index, variant)[unit] - empty[unit] >= least or len(packer.chosen) == 1:
             continue
-        packer.drop(index, BUDGET.name)
+        packer.drop_all({index: BUDGET.name})
         packer.cost = page.measure(packer.chosen)
         if stubs:
             packer.take_variant(index, STUB_VARIANT, packer.chosen, packer.cost, packer.limit)

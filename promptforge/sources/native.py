@@ -15,6 +15,7 @@ MAX_RECORDS = 1_000_000
 """Records that one call reads; the rest is left out, and said (PF204)."""
 _Records = list[Item]
 _METADATA = attrgetter("metadata")
+PLACES = ("kind", "name", "path", "url")
 _NO_METADATA: dict[str, Any] = {}
 _T = TypeVar("_T")
 
@@ -74,7 +75,9 @@ def read_native(record: object) -> Item | None:
 def _is_convertible(record: object) -> bool:
     """Tell whether msgspec may convert it; of other mappings it reads all pairs, maybe endless."""
     if type(record) is dict:
-        return type(record.get("metadata", _NO_METADATA)) is dict
+        metadata = record.get("metadata", _NO_METADATA)
+        # Of a text with metadata and no place of its own, these may tell the place.
+        return type(metadata) is dict and (not metadata or any(map(record.get, PLACES)))
     return type(record) is Item
 
 

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from ..plain_data import exact_str
-from .native import guarded
+from .native import PLACES, guarded
 from .objects import Fields, Row, mapping
 from .shapes import (
     ITEM_FIELDS,
@@ -275,7 +275,7 @@ _READERS: dict[str, Callable[[Fields, Any], Fields]] = {
 
 
 def _rename(record: Fields) -> Fields:
-    """Read `title`, `source` and `link` of a native record under their native names."""
+    """Read the name and the place of a native record under their native names."""
     renamed = dict(record)
     if "title" in record and record.get("name") is None and type(record["title"]) is str:
         renamed["name"] = renamed.pop("title")
@@ -285,4 +285,9 @@ def _rename(record: Fields) -> Fields:
             field = "url" if URL_SCHEME.match(value) else "path"
             if renamed.get(field) is None:
                 renamed[field] = renamed.pop(key)
-    return renamed
+    about = mapping(renamed.get("metadata"))
+    if not about or any(map(renamed.get, PLACES)):
+        return renamed
+    # Most programs write the source of a text so: {"content": "…", "metadata": {"source": "a.md"}}.
+    own = {field: value for field, value in renamed.items() if value is not None}
+    return name_page(place_of(about) | own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from typing import Any
 
 import pytest
 
@@ -59,9 +60,9 @@ def test_a_rag_document() -> None:
         ).name
         == "own"
     )
-    # Without its mark, `source` is metadata like any other.
+    # Without its mark, `source` is the place of the text.
     assert clean({"content": "c", "metadata": {"source": "a.md"}}) == Item(
-        content="c", metadata={"source": "a.md"}
+        content="c", path="a.md", metadata={"source": "a.md"}
     )
 
 
@@ -304,3 +305,21 @@ def test_a_page_is_a_source_of_its_own() -> None:
     assert all(f"'{name}'" in result.text for name in named)
     about = {"source": "manual.pdf", "source_type": "markdown", "page": 3}
     assert clean({"page_content": "c", "metadata": about}).name == named[0]
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ({"metadata": {"source": "m.pdf", "page": 3}}, {"name": "m.pdf, page 3", "path": "m.pdf"}),
+        ({"metadata": {"url": "https://a.b/c"}}, {"url": "https://a.b/c"}),
+        ({"metadata": {"title": "T"}, "path": None}, {"name": "T"}),
+        ({"metadata": {"source": "a.md"}, "name": "own"}, {"name": "own"}),
+        ({"metadata": {"url": "https://a.b"}, "kind": "mitre_attack"}, {"kind": "mitre_attack"}),
+        ({"metadata": {"topic": "t"}}, {}),
+    ],
+)
+def test_metadata_tell_the_place_of_a_text_without_one(
+    record: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    found = clean({"content": "c", **record})
+    assert found == Item(content="c", metadata=record["metadata"], **expected)
