@@ -299,7 +299,7 @@ def takes_escapes(name: str) -> bool:
 
 
 @contextlib.contextmanager
-def progress_line(*, after: float = 0, speaks: bool = True) -> Iterator[Callable[[str], None]]:
+def progress_line(*, after: float, speaks: bool = True) -> Iterator[Callable[[str], None]]:
     """Give a function that shows on a terminal what a long command does; it leaves no trace.
 
     It is silent in the first `after` seconds, and shows at most ten lines a second from then on.
@@ -310,7 +310,7 @@ def progress_line(*, after: float = 0, speaks: bool = True) -> Iterator[Callable
     def say(stage: str) -> None:
         nonlocal following, shown
         now = time.monotonic()
-        if speaks and (not after or now >= following):
+        if speaks and now >= following:
             following, shown = now + 0.1, True
             _wipe_line()
             click.echo(f"{stage}\r", err=True, nl=False)  # what is said meanwhile begins there
@@ -529,7 +529,7 @@ MAX_EXCERPT_CHARACTERS = 100
 """Characters of a source line that are shown."""
 
 
-def excerpt_lines(source: str, line: int, column: int, end: int = 0) -> Iterator[str]:
+def excerpt_lines(source: str, line: int, column: int, end: int) -> Iterator[str]:
     """Yield a numbered line of source, and a mark below its columns `column` to `end` - 1."""
     # A long line is cut around the column, so that the mistake stands in the middle.
     start = max(0, min(column - MAX_EXCERPT_CHARACTERS // 2, len(source) - MAX_EXCERPT_CHARACTERS))

@@ -86,9 +86,9 @@ class Finding(msgspec.Struct, frozen=True, order=True):
         return load_codes()[self.code].severity
 
 
-def about_file(path: str | Path, code: str, message: str, edit: Edit | None = None) -> Finding:
+def about_file(path: str | Path, code: str, message: str) -> Finding:
     """Return a finding about a file as a whole."""
-    return Finding(str(path), 0, 0, code, message, edit=edit)
+    return Finding(str(path), 0, 0, code, message)
 
 
 class LintedText:

@@ -458,7 +458,7 @@ class Shortener:
         if best < 0:
             return None
         variant = made.get(best) or structure[best]
-        if not self._fills(variant.text, tokens, chars, MIN_SHARE_USED):
+        if not self._fills(variant.text, tokens, chars):
 
             def fits(text: str) -> bool:
                 return self._size(text, tokens, chars).within(tokens, chars)
@@ -478,7 +478,7 @@ class Shortener:
         best = ""
         for unit in UNITS:
             # After a long run without blanks, letters fill what words left empty.
-            if unit == "character" and best and self._fills(best, tokens, chars, MIN_SHARE_USED):
+            if unit == "character" and best and self._fills(best, tokens, chars):
                 break
             prefix = text
             if tokens < UNLIMITED:
@@ -500,5 +500,7 @@ class Shortener:
                 break
         return best
 
-    def _fills(self, text: str, tokens: float, chars: float, share: float) -> bool:
-        return len(text) >= share * chars or self._counter.count(text) >= share * tokens
+    def _fills(self, text: str, tokens: float, chars: float) -> bool:
+        if len(text) >= MIN_SHARE_USED * chars:
+            return True
+        return self._counter.count(text) >= MIN_SHARE_USED * tokens
