@@ -291,30 +291,46 @@ def rank_chunks(
         return sum(parts)
 
     shared = [FILE_WEIGHT * worth(total, own, n / mean_file) for total, own, n in of_files]
-    alone = [worth(each.counts, each.own, each.words / mean_chunk) for each in chunks]
-    worths = [own + shared[each.file] for each, own in zip(chunks, alone, strict=True)]
-    paths = below_shared_folder([path for path, _ in files])
-    roles = roles or list(map(role_of, paths))
-    aside = find_asides(paths, roles) if _TEST_TERM not in wanted else ()
-    named = find_named(query, [path for path, _ in files])
-    logs = set[int]()  # they repeat the words of what they tell of
-    if _LOG_TERMS.isdisjoint(wanted):
-        logs.update(number for number, role in enumerate(roles) if role == "log")
-    others = [worth for each, worth in zip(chunks, worths, strict=True) if each.file not in logs]
-    least = LOG_FACTOR * max(others, default=0.0)
-    for number, each in enumerate(chunks):
-        if each.file in named:
-            worths[number] *= NAMED_WEIGHT
-        elif each.file in logs and worths[number] < least:
-            worths[number] = 0.0
-        elif each.file in aside:
-            worths[number] *= ASIDE_WEIGHT
+    worths = [
+        worth(each.counts, each.own, each.words / mean_chunk) + shared[each.file] for each in chunks
+    ]
+    paths = [path for path, _ in files]
+    _weigh_by_role(worths, [each.file for each in chunks], query, wanted, paths, roles)
     order = sorted(range(len(chunks)), key=lambda i: (-worths[i], i))
     return [
         RankedChunk(chunks[i].file, chunks[i].chunk.start, chunks[i].chunk.end, worths[i])
         for i in order
         if worths[i] > 0
     ]
+
+
+def _weigh_by_role(
+    worths: list[float],
+    file_of: Sequence[int],
+    query: str,
+    wanted: Collection[str],
+    paths: Sequence[str],
+    roles: Sequence[Role],
+) -> None:
+    """Raise the worths of chunks in files that the query names; lower those in logs and asides."""
+    below = below_shared_folder(paths)
+    roles = roles or list(map(role_of, below))
+    aside: Collection[int] = ()
+    if _TEST_TERM not in wanted:
+        aside = find_asides(below, roles)
+    named = find_named(query, paths)
+    logs = set[int]()  # they repeat the words of what they tell of
+    if _LOG_TERMS.isdisjoint(wanted):
+        logs.update(number for number, role in enumerate(roles) if role == "log")
+    others = (worth for file, worth in zip(file_of, worths, strict=True) if file not in logs)
+    least = LOG_FACTOR * max(others, default=0.0)
+    for number, file in enumerate(file_of):
+        if file in named:
+            worths[number] *= NAMED_WEIGHT
+        elif file in logs and worths[number] < least:
+            worths[number] = 0.0
+        elif file in aside:
+            worths[number] *= ASIDE_WEIGHT
 
 
 def _count_chunks(file: int, path: str, text: str, words: _QueryWords) -> Iterator[_CountedChunk]:
