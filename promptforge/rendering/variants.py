@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ..packing.types import (
     CHARACTERS_PER_TOKEN,
@@ -65,19 +65,6 @@ LEAST_TOKENS, LEAST_CONTENT_TOKENS = 60, 30
 MAX_VARIANTS_REMEMBERED = 4096
 """Shortened variants remembered by their bounds."""
 _VISIBLE = re.compile(r"\S")
-
-
-class _Size(NamedTuple):
-    """The size of a variant, as far as it is known."""
-
-    tokens: int
-    chars: int
-    more: bool
-    """True where it may have more tokens than these."""
-
-    def within(self, tokens: float, chars: float) -> bool:
-        """Tell whether the variant keeps both bounds."""
-        return self.tokens <= tokens and self.chars <= chars
 
 
 P = ParamSpec("P")
@@ -252,17 +239,14 @@ class Shortener:
         room = min(chars, CHARACTERS_PER_TOKEN * tokens)
         if not self._page.options.number_lines:
             compact = self.compact(index, room)
-            if compact is not None and self._size(compact.text, tokens, chars).within(
-                tokens, chars
-            ):
+            if compact is not None and self._is_within(compact.text, tokens, chars):
                 return compact
             whole = whole._replace(text=self._without_long_runs(index))
         reach = self._reach(index, whole, room)
         if self._may_have_structure(index, whole, room):
             structure = self._structure(index, whole, reach)
         if structure is not None and len(structure):
-            sizes = self._sizes_of(index, reach)
-            variant = self._longest_of(sizes, structure, tokens, chars)
+            variant = self._longest_of(structure, tokens, chars)
             if variant is not None:
                 return variant
         # All of it may be within bounds that only headings make too wide; a shorter variant is
@@ -316,7 +300,7 @@ class Shortener:
         """Return as many signatures or headings as are within both bounds, if there are some."""
         outlines = self._skeleton(index)
         if outlines:
-            return self._longest_of({}, outlines, tokens, chars)
+            return self._longest_of(outlines, tokens, chars)
         return self.longest_within(index, tokens, chars)
 
     @_remembered
@@ -429,49 +413,39 @@ class Shortener:
         text = (item.content or "") if setting.options.number_lines else whole.text
         return setting.trimmers.find_structure(item.kind, setting.language(item), text, reach)
 
-    @_remembered
-    def _sizes_of(self, index: int, reach: int) -> dict[int, _Size]:
-        """Return the sizes of its variants so far, by number: their texts are made again."""
-        return {}
-
     def _longest_of(
-        self, sizes: dict[int, _Size], structure: TrimmedVariants, tokens: float, chars: float
+        self, structure: TrimmedVariants, tokens: float, chars: float
     ) -> Variant | None:
         """Search from a guess on, then by halves: each variant is shorter than the one before."""
         # A variant with more characters than so many tokens hold is not even made.
         if tokens < UNLIMITED:
             chars = min(chars, self._counter.most_chars(int(tokens)))
-        low, high, best = structure.first_within(chars), len(structure), -1
-        made: dict[int, TrimmedText] = {}
+
+        def fits(text: str) -> bool:
+            return self._is_within(text, tokens, chars)
+
+        low, high = structure.first_within(chars), len(structure)
+        best: TrimmedText | None = None
         guess, step = structure.guess(min(chars, CHARACTERS_PER_TOKEN * tokens)), 1
         while low < high:
             middle = guess if low <= guess < high else (low + high) // 2
-            size = sizes.get(middle)
-            if size is None or (size.more and size.tokens <= tokens and size.chars <= chars):
-                text = made[middle] = structure[middle]
-                size = sizes[middle] = self._size(text.text, tokens, chars)
-            if size.chars > chars or size.tokens > tokens:
-                low, guess = middle + 1, middle + step
+            made = structure[middle]
+            if fits(made.text):
+                high, best, guess = middle, made, middle - step
             else:
-                high, best, guess = middle, middle, middle - step
+                low, guess = middle + 1, middle + step
             step *= 2
-        if best < 0:
+        if best is None:
             return None
-        variant = made.get(best) or structure[best]
-        if not self._fills(variant.text, tokens, chars):
+        if not self._fills(best.text, tokens, chars):
+            best = structure.refilled(high, fits)
+        return Variant(best.name, best.text) if best.text else None
 
-            def fits(text: str) -> bool:
-                return self._size(text, tokens, chars).within(tokens, chars)
-
-            variant = structure.refilled(best, fits)
-        return Variant(variant.name, variant.text) if variant.text else None
-
-    def _size(self, text: str, tokens: float, chars: float) -> _Size:
-        """Return the size of a variant, its tokens no further than is needed."""
-        if tokens == UNLIMITED or len(text) > chars:
-            return _Size(0, len(text), more=True)
-        counted = self._counter.count_upto(text, int(tokens))
-        return _Size(counted, len(text), more=counted > tokens)
+    def _is_within(self, text: str, tokens: float, chars: float) -> bool:
+        """Tell whether a text keeps both bounds."""
+        if len(text) > chars:
+            return False
+        return tokens == UNLIMITED or self._counter.count_upto(text, int(tokens)) <= tokens
 
     def _cut(self, text: str, tokens: float, chars: float) -> str:
         """Return the beginning of `text` within both bounds, up to the neatest end."""
