@@ -233,11 +233,8 @@ class _Shortening:
 
     def _level(self, room: int) -> list[str]:
         """Shorten the longest texts, all to one length; of too many, keep the best."""
-        kept, least = self._order, max(MIN_SHARE, room // MIN_RANKED)
+        kept = self._best_within(room, max(MIN_SHARE, room // MIN_RANKED))
         share = self._share(kept, room)
-        if share < min(least, max(self._sizes, default=0)):
-            kept = self._best_within(room, least)
-            share = self._share(kept, room)
         texts = [""] * len(self._others)
         for n in kept:
             texts[n] = self._text_within(self._others[n], self._languages[n], share)
@@ -286,15 +283,16 @@ class _Shortening:
         item = {"content": text, "kind": "file", "language": language}
         if self._failed and is_output(text):
             item = {"content": text, "kind": "error"}
-        asked = self._question or None
-        made = self._by.bridge.fit([item], asked, max_tokens=max(0, room)).result.text
+        fitted = self._by.bridge.fit([item], self._question or None, max_tokens=max(0, room))
+        made = fitted.result.text
         return made if value is None or _agrees(made, None) else self._prune(value, None, room)
 
     def _structured_within(self, room: int) -> str:
         text = self._structured or ""
-        is_whole = self._counter.count_upto(text, room) <= room
-        if self._value is None or is_whole:
-            return text if is_whole else ""
+        if self._counter.count_upto(text, room) <= room:
+            return text
+        if self._value is None:
+            return ""
         holder: Any
         strings = _strings(self._value)
         holder, key, longest = max(strings, key=lambda each: len(each[2]), default=(None, 0, ""))
