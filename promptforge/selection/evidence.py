@@ -57,7 +57,7 @@ MIN_DOCUMENTS_BRIDGED = 3
 """Among fewer documents every name is shared by many."""
 MAX_DOCUMENTS_NAMING = 4
 """A name in more documents is their subject, and bridges nothing."""
-SINGLE_WORD_SHARE, YEAR_SHARE = 0.7, 0.35
+SINGLE_WORD_SHARE = 0.7
 """A name of one plain word, or a year, tells less than one of several, or an identifier."""
 SHARE_OF_SAME_TITLE = 0.3
 """Share of the worth of the best other document of the same title."""
@@ -489,10 +489,8 @@ def _shared_names(
             continue
         share = inverse_document_frequency(len(documents), len(found))
         share = min(1.0, share / inverse_document_frequency(len(documents), 2))
-        if name.isalpha():
+        if name.isalpha() or (name.isdigit() and len(name) == 4):
             share *= SINGLE_WORD_SHARE
-        elif name.isdigit() and len(name) == 4:
-            share *= YEAR_SHARE
         for a, b in permutations(sorted(found.intersection(own)), 2):
             left[a, b] = left.get((a, b), 1.0) * (1 - 0.9 * share)
     return [(a, b, 1 - rest) for (a, b), rest in sorted(left.items())]
