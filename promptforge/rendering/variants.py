@@ -52,8 +52,6 @@ MIN_SHARE_USED = 0.5
 leave most of it empty before or behind one long stretch."""
 MAX_PAGES_PER_ITEM = 12
 """Pages measured to shorten one item."""
-MIN_PAGES_LEARNED_FROM = 4
-"""Pages that tell together what an item costs on a page beyond its own."""
 MIN_OUTLINE_CHARACTERS = 480
 """Of a program cut to less than this, and to less than one part in `MAX_TIMES_DIVIDED`, the
 beginning says more than a name or two between marks: of 30 megabytes none is then parsed."""
@@ -94,15 +92,11 @@ class Shortener:
         self._page, self._counter = page, page.counter
         self._known = defaultdict[str, dict[tuple[object, ...], Any]](dict)
         """Name of a method → item, and what else was given → what it returned."""
-        self._beside: list[float] = []
-        """Tokens that items cost on the page beyond their own, of each page measured."""
 
     def on(self, page: Page, changed: Collection[int]) -> Shortener:
         """Return the same on a page where the items in `changed` are others."""
         moved = copy(self)
         moved._page = page
-        if not changed:  # to be packed anew
-            moved._beside = []
         moved._known = defaultdict(dict)
         for name, known in self._known.items():
             moved._known[name] = without(known, changed)
@@ -131,14 +125,13 @@ class Shortener:
         bounds = start = subtract_costs(left, empty)
         best: tuple[Variant, Cost] | None = None
         tried: set[str] = set()
-        for _ in range(MAX_PAGES_PER_ITEM if self._may_have_room(start[0]) else 0):
+        for _ in range(MAX_PAGES_PER_ITEM):
             variant = self.longest_within(index, *bounds)
             if variant is None or variant.text in tried:
                 break
             tried.add(variant.text)
             cost = page.measure({**chosen, index: variant})
             added, over = subtract_costs(cost, before), subtract_costs(cost, limit)
-            self._beside.append(added[0] - page.item_cost(index, variant)[0])
             fits = fits_within(cost, limit)
             if room is not None:
                 added = page.item_cost(index, variant)
@@ -155,13 +148,6 @@ class Shortener:
                 break
             bounds = larger
         return best
-
-    def _may_have_room(self, tokens: float) -> bool:
-        """Return False where so few tokens are no more than an item costs beside its own.
-
-        A layout may print a heading for each item.
-        """
-        return len(self._beside) < MIN_PAGES_LEARNED_FROM or min(self._beside) < tokens
 
     def _whole(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, left: Cost
@@ -416,7 +402,7 @@ class Shortener:
     def _longest_of(
         self, structure: TrimmedVariants, tokens: float, chars: float
     ) -> Variant | None:
-        """Search from a guess on, then by halves: each variant is shorter than the one before."""
+        """Search by halves: each variant is shorter than the one before."""
         # A variant with more characters than so many tokens hold is not even made.
         if tokens < UNLIMITED:
             chars = min(chars, self._counter.most_chars(int(tokens)))
@@ -426,15 +412,13 @@ class Shortener:
 
         low, high = structure.first_within(chars), len(structure)
         best: TrimmedText | None = None
-        guess, step = structure.guess(min(chars, CHARACTERS_PER_TOKEN * tokens)), 1
         while low < high:
-            middle = guess if low <= guess < high else (low + high) // 2
+            middle = (low + high) // 2
             made = structure[middle]
             if fits(made.text):
-                high, best, guess = middle, made, middle - step
+                high, best = middle, made
             else:
-                low, guess = middle + 1, middle + step
-            step *= 2
+                low = middle + 1
         if best is None:
             return None
         if not self._fills(best.text, tokens, chars):

@@ -56,17 +56,15 @@ class TrimmedVariants:
         count: int,
         make: Callable[[int], TrimmedText],
         least: Sequence[int] | None = None,
-        about: Sequence[int] = (),
         refill: Callable[[int, Callable[[str], bool]], TrimmedText] | None = None,
     ) -> None:
-        """Take the characters that each has at `least` and `about`, from long to short.
+        """Take the characters that each has at `least`, from long to short.
 
         `refill` returns a variant with pieces that went before it and still fit.
         """
         self._numbers = range(count)
         self._make = make
         self._least = least
-        self._about = about
         self._refill = refill
 
     def under_query(
@@ -86,13 +84,6 @@ class TrimmedVariants:
     def first_within(self, chars: float) -> int:
         """Return the number of the first that may have no more than so many characters."""
         return bisect_left(self._least or (), -chars, key=operator.neg)
-
-    def guess(self, chars: float) -> int:
-        """Return the number of the first that has about so many characters: a search starts there.
-
-        It is -1 where no size is known.
-        """
-        return bisect_left(self._about, -chars, key=operator.neg) if self._about else -1
 
     def refilled(self, number: int, fits: Callable[[str], bool]) -> TrimmedText:
         """Return a variant with what else `fits`: one long piece makes all before it go, too."""
@@ -416,8 +407,7 @@ class Pieces:
         def make(number: int) -> TrimmedText:
             return TrimmedText(self.outline_text(order[number:]), "outline")
 
-        about = [*accumulate(len(self.parts[i].text) for i in reversed(order))][::-1]
-        return TrimmedVariants(len(order), make, about=about)
+        return TrimmedVariants(len(order), make)
 
     def in_outline(self, part: Piece) -> bool:
         """Tell whether an outline may have a piece."""
