@@ -52,6 +52,8 @@ MIN_SHARE_USED = 0.5
 leave most of it empty before or behind one long stretch."""
 MAX_PAGES_PER_ITEM = 12
 """Pages measured to shorten one item."""
+MIN_PAGES_LEARNED_FROM = 4
+"""Pages that tell together what an item costs on a page beyond its own."""
 MIN_OUTLINE_CHARACTERS = 480
 """Of a program cut to less than this, and to less than one part in `MAX_TIMES_DIVIDED`, the
 beginning says more than a name or two between marks: of 30 megabytes none is then parsed."""
@@ -92,11 +94,15 @@ class Shortener:
         self._page, self._counter = page, page.counter
         self._known = defaultdict[str, dict[tuple[object, ...], Any]](dict)
         """Name of a method → item, and what else was given → what it returned."""
+        self._beside: list[float] = []
+        """Tokens that items cost on the page beyond their own, of each page measured."""
 
     def on(self, page: Page, changed: Collection[int]) -> Shortener:
         """Return the same on a page where the items in `changed` are others."""
         moved = copy(self)
         moved._page = page
+        if not changed:  # to be packed anew
+            moved._beside = []
         moved._known = defaultdict(dict)
         for name, known in self._known.items():
             moved._known[name] = without(known, changed)
@@ -125,13 +131,14 @@ class Shortener:
         bounds = start = subtract_costs(left, empty)
         best: tuple[Variant, Cost] | None = None
         tried: set[str] = set()
-        for _ in range(MAX_PAGES_PER_ITEM):
+        for _ in range(MAX_PAGES_PER_ITEM if self._may_have_room(start[0]) else 0):
             variant = self.longest_within(index, *bounds)
             if variant is None or variant.text in tried:
                 break
             tried.add(variant.text)
             cost = page.measure({**chosen, index: variant})
             added, over = subtract_costs(cost, before), subtract_costs(cost, limit)
+            self._beside.append(added[0] - page.item_cost(index, variant)[0])
             fits = fits_within(cost, limit)
             if room is not None:
                 added = page.item_cost(index, variant)
@@ -148,6 +155,13 @@ class Shortener:
                 break
             bounds = larger
         return best
+
+    def _may_have_room(self, tokens: float) -> bool:
+        """Return False where so few tokens are no more than an item costs beside its own.
+
+        A layout may print a heading for each item.
+        """
+        return len(self._beside) < MIN_PAGES_LEARNED_FROM or min(self._beside) < tokens
 
     def _whole(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, left: Cost
