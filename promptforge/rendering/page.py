@@ -70,8 +70,6 @@ MAX_KINDS = 100
 """Kinds with a measured lower bound; one more takes longer to measure than it saves."""
 HUGE_TEXT_CHARACTERS = 4096
 """A longer text is counted no further than there is room."""
-TEXTS_JOINED = 64
-"""Texts that are joined to count their words."""
 
 # Char.IsWhiteSpace of .NET: the chunks layout follows its TrimEnd. Python's strip would also take
 # U+001C to U+001F.
@@ -676,8 +674,6 @@ class LowerBounds:
             return False
         shared, items = self._page.shared_end_tokens, self._columns.items
         empty = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
-        if len(indices) > TEXTS_JOINED and self._words_exceed(indices, tokens):
-            return True
         for index in indices:
             least = empty[items[index].kind]
             needed = least.tokens
@@ -685,21 +681,6 @@ class LowerBounds:
                 text = items[index].content or ""
                 needed = max(needed, self._least_tokens(text, int(tokens)))
             tokens -= max(needed - shared, 0)
-            if tokens < 0:
-                return True
-        return False
-
-    def _words_exceed(self, indices: Collection[int], tokens: float) -> bool:
-        if not all(self.empty_cost(kind).shows for kind in self._columns.every_kind):
-            return False
-        items, lengths, indices = self._columns.items, self._lengths, [*indices]
-        for start in range(0, len(indices), TEXTS_JOINED):
-            these = indices[start : start + TEXTS_JOINED]
-            # No token holds letters of two words, so words of texts in one are those of each.
-            texts = (items[i].content or "" for i in these if lengths[i])
-            text = "\n".join(each[: self._max_characters] for each in texts)
-            words = self._counter.words_at_least(text, len(text))
-            tokens -= max(words - self._page.shared_end_tokens * len(these), 0)
             if tokens < 0:
                 return True
         return False
