@@ -1,8 +1,7 @@
 """Pack with a query: show of each candidate the passages that answer it, best first."""
 
-from collections import deque
-from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple, Protocol
 
 from ..reasons import BUDGET
@@ -43,7 +42,7 @@ class PassageSource(Protocol):
 
     def choose(
         self, walk: Sequence[int], room: PassageRoom, max_items: int | None
-    ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
+    ) -> tuple[list[ChosenPassage], Iterable[ChosenPassage]]:
         """Return the passages to show within `room`, the best first, and those set aside."""
         ...
 
@@ -103,6 +102,21 @@ def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: Pass
     packer.drop_all({i: packer.reasons.get(i, BUDGET.name) for i in filter(is_left, left)})
 
 
+class _Waiting:
+    """Passages without room, in order; they are worked out as far as they are looked at."""
+
+    def __init__(self, passages: Iterable[ChosenPassage]) -> None:
+        self._passages = iter(passages)
+        self._known: list[ChosenPassage] = []
+
+    def after(self, place: int) -> Iterator[ChosenPassage]:
+        """Yield the passages from a place on."""
+        yield from self._known[place:]
+        for passage in self._passages:
+            self._known.append(passage)
+            yield passage
+
+
 class _ShownPassages:
     def __init__(self, packer: Packer, source: PassageSource, limit: Cost, max_items: int) -> None:
         self.numbers: dict[int, set[int]] = {}
@@ -134,7 +148,7 @@ class _ShownPassages:
         found = {index: self._source.variant(index, n) for index, n in self.numbers.items()}
         return {**found, **self._partial}
 
-    def fill(self, best: Sequence[ChosenPassage], aside: Sequence[ChosenPassage]) -> None:
+    def fill(self, best: Sequence[ChosenPassage], aside: Iterable[ChosenPassage]) -> None:
         """Show `best` as far as the page has room, then of `aside` as much as still fits."""
         shown = list(best)
         for passage in shown:
@@ -150,28 +164,30 @@ class _ShownPassages:
                     del self.numbers[passage.item]
         if not shown:
             self._fits()
-        rest = [*best[len(shown) :], *aside]
-        self._add(deque(rest))
+        rest = _Waiting(chain(best[len(shown) :], aside))
+        self._add(rest)
         self._cut(rest)
 
     def _include(self, passage: ChosenPassage) -> None:
         self.numbers.setdefault(passage.item, set()).add(passage.number)
 
-    def _add(self, rest: deque[ChosenPassage]) -> None:
+    def _add(self, rest: _Waiting) -> None:
         """Show more passages, as many at once as should fit; halve the batch when they do not."""
-        failed, size = 0, len(rest)
-        while rest and failed < MAX_PASSAGES_RETRIED:
-            if rest[0].item not in self.numbers and len(self.numbers) >= self._max_items:
+        place = failed = 0
+        size: int | None = None
+        while failed < MAX_PASSAGES_RETRIED:
+            first = next(rest.after(place), None)
+            if first is None:
                 return
-            batch = self._first_fitting(islice(rest, size))
+            if first.item not in self.numbers and len(self.numbers) >= self._max_items:
+                return
+            batch = self._first_fitting(islice(rest.after(place), size))
             if batch and self._show(batch):
-                for _ in batch:
-                    rest.popleft()
+                place += len(batch)
             elif len(batch) > 1:
                 size = len(batch) // 2
             else:
-                rest.popleft()
-                failed, size = failed + 1, len(rest)
+                place, failed, size = place + 1, failed + 1, None
 
     def _first_fitting(self, passages: Iterable[ChosenPassage]) -> list[ChosenPassage]:
         room = self._room() + 2
@@ -206,14 +222,16 @@ class _ShownPassages:
     def _room(self) -> float:
         return self._limit[self.unit] - self.cost[self.unit]
 
-    def _cut(self, passages: Sequence[ChosenPassage]) -> None:
+    def _cut(self, rest: _Waiting) -> None:
         """Show the beginning of one more passage of an item that is shown already."""
         before, tried = self.cost, 0
-        for passage in passages:
+        if self._room() < MIN_TOKENS_OF_A_CUT:
+            return
+        for passage in rest.after(0):
             shown = self.numbers.get(passage.item)
             if shown is None or passage.number in shown:
                 continue
-            if self._room() < MIN_TOKENS_OF_A_CUT or tried == MAX_PASSAGES_RETRIED:
+            if tried == MAX_PASSAGES_RETRIED:
                 return
             tried += 1
             # The seam to the text before it may cost a token or two: try again with less room.

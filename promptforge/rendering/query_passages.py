@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from ..packing.packings import PACKINGS
@@ -85,7 +86,7 @@ class Passages(ABC):
     @abstractmethod
     def choose(
         self, walk: Sequence[int], room: PassageRoom, most: int | None
-    ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
+    ) -> tuple[list[ChosenPassage], Iterable[ChosenPassage]]:
         """Return the passages to show within `room`, the likeliest first, and those put aside."""
 
     def variant(self, index: int, passages: Collection[int]) -> Variant:
@@ -151,7 +152,7 @@ class QueryPassages(Passages):
 
     def choose(
         self, walk: Sequence[int], room: PassageRoom, most: int | None
-    ) -> tuple[list[ChosenPassage], list[ChosenPassage]]:
+    ) -> tuple[list[ChosenPassage], Iterable[ChosenPassage]]:
         """Return the passages to show within `room`, the likeliest first, and those put aside."""
         order, numbers = self._asked.index_of, self._asked.number_of
         unit = room.unit
@@ -174,7 +175,8 @@ class QueryPassages(Passages):
             return cost
 
         def facts(number: int, most: float) -> Facts:
-            return self._facts(order[number], header(number), most, unit)
+            found, cost = self._facts(order[number], most, unit)
+            return Facts(found, cost - header(number)) if found else Facts((), 0.0)
 
         def opening(number: int) -> Sequence[int]:
             index = order[number]
@@ -205,18 +207,19 @@ class QueryPassages(Passages):
             max_documents=allowed if most is None else min(allowed, most),
             among=[numbers[index] for index in walk],
         )
-        return [pick(*each) for each in choice.picks], [pick(*each) for each in choice.aside]
+        return [pick(*each) for each in choice.picks], starmap(pick, choice.aside)
 
-    def _facts(self, index: int, header: float, most: float, unit: int) -> Facts:
+    def _facts(self, index: int, most: float, unit: int) -> tuple[list[int], float]:
+        """Return an item's passages that come whatever the query, and its cost with them alone."""
         divided = self._divide(index)
         if divided is None:
-            return Facts((), 0.0)
+            return [], 0.0
 
         def cost(text: str) -> float:
             return self._page.item_cost(index, Variant("trimmed", text))[unit]
 
         found = sorted(divided.facts_within(lambda text: cost(text) <= most))
-        return Facts(found, cost(divided.text(found)) - header if found else 0.0)
+        return found, cost(divided.text(found)) if found else 0.0
 
 
 class FilePassages(Passages):

@@ -3,9 +3,9 @@
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from ..text.words import late_property
@@ -36,6 +36,8 @@ TOKENS_PER_DOCUMENT = 50
 """Tokens of room for each document that may be opened."""
 MIN_DOCUMENTS_OPENED = 3
 """Documents that may be opened in any room."""
+MAX_SHORT_TRIED = 256
+"""Short passages that are tried to see whether any has room."""
 
 
 class PassageId(NamedTuple):
@@ -58,8 +60,8 @@ class PassageChoice(NamedTuple):
 
     picks: list[PassageId]
     """In the order they were chosen, the likeliest first; over the room, the last goes first."""
-    aside: list[PassageId]
-    """Those that did not fit, in the same order."""
+    aside: Iterable[PassageId]
+    """Those that did not fit, in the same order, worked out as far as they are read."""
 
 
 class PassageCosts(NamedTuple):
@@ -172,12 +174,24 @@ class _Chooser:
         self._version = 0
         """Documents opened so far; what depends on the weights is known for one version."""
         self._documents: dict[int, _Document] = {}
+        self._picks: list[PassageId] = []
+        self._fitting = math.nan, 0, 0
+        """A room, and the document and number of a passage that may fit there."""
 
     def choose(self, documents: Iterable[int]) -> PassageChoice:
-        choice = PassageChoice([], [])
         for number in documents:
             self._documents[number] = _Document(self._evidence.passage_scores(number))
             self._push_best(number)
+        waiting = self._take_all()
+        aside: list[PassageId] = []
+        for passage in waiting:
+            aside.append(passage)
+            if self._is_full():  # the order of what is left, mostly the greater part, can wait
+                break
+        return PassageChoice(self._picks, chain(aside, waiting))
+
+    def _take_all(self) -> Iterator[PassageId]:
+        """Take the passages that have room, and yield those that have none."""
         while self._heap:
             _, number, passage = heapq.heappop(self._heap)
             if passage in self._documents[number].done:
@@ -189,24 +203,61 @@ class _Chooser:
                 continue
             if self._falls_back(number, passage):
                 continue
-            if not document.opened and self._open_with_facts(number, choice):
+            if not document.opened and self._open_with_facts(number):
                 self._push(number, passage)
                 continue
             document.done.add(passage)
             cost = self._cost_within(number, passage, self._room)
             if cost <= self._room:
                 self._room -= cost
-                choice.picks.append(PassageId(number, passage))
+                self._picks.append(PassageId(number, passage))
                 self._take(number, passage)
-            else:
-                choice.aside.append(PassageId(number, passage))
-                most = self._room / SHARE_OF_A_WHOLE
-                is_one = len(document.scores.shares) == 1
-                if is_one and self._cost_within(number, passage, most) <= most:
-                    break  # most of a text of one passage has room: lesser texts wait for it
-                if not document.opened:
-                    self._push_best(number)
-        return choice
+                continue
+            yield PassageId(number, passage)
+            most = self._room / SHARE_OF_A_WHOLE
+            is_one = len(document.scores.shares) == 1
+            if is_one and self._cost_within(number, passage, most) <= most:
+                return  # most of a text of one passage has room: lesser texts wait for it
+            if not document.opened:
+                self._push_best(number)
+
+    @late_property
+    def _by_cost(self) -> list[tuple[float, int, int]]:
+        """All passages by a lower bound of their cost, the least last."""
+        found = (
+            (self._least(number, passage), number, passage)
+            for number, document in self._documents.items()
+            for passage in range(len(document.scores.shares))
+        )
+        return sorted(found, reverse=True)
+
+    def _is_full(self) -> bool:
+        """Return True where it is cheap to see that nothing more has room."""
+        room, number, passage = self._fitting
+        if room == self._room and passage not in self._documents[number].done:
+            return False
+        left = self._by_cost
+        while left and left[-1][2] in self._documents[left[-1][1]].done:
+            left.pop()
+        for tried, (least, number, passage) in enumerate(reversed(left)):
+            if least + self._gap > self._room:
+                break
+            if tried == MAX_SHORT_TRIED:
+                number, passage = left[-1][1:]
+            elif not self._fits(number, passage):
+                continue
+            self._fitting = self._room, number, passage
+            return False
+        closed = (n for n, document in self._documents.items() if not document.opened)
+        return not any(map(self._facts_have_room, closed))
+
+    def _fits(self, number: int, passage: int) -> bool:
+        """Tell whether a passage that may be taken next has room."""
+        document = self._documents[number]
+        is_idle = passage in document.headings and passage not in document.lifted
+        if is_idle or passage in document.done:
+            return False
+        return self._cost_within(number, passage, self._room) <= self._room
 
     def _cost_within(self, number: int, passage: int, most: float) -> float:
         """Return the cost of a passage with all it needs, infinity where it surely is over."""
@@ -215,14 +266,18 @@ class _Chooser:
             return math.inf
         return cost + self._cost(number, passage)
 
-    def _open_with_facts(self, number: int, choice: PassageChoice) -> bool:
+    def _facts_have_room(self, number: int) -> bool:
         facts = self._facts(number)
-        cost = self._header(number) + facts.cost
-        if not facts.passages or cost > self._room:
+        return bool(facts.passages) and self._header(number) + facts.cost <= self._room
+
+    def _open_with_facts(self, number: int) -> bool:
+        """Open a document with its facts, if it has any and they have room."""
+        if not self._facts_have_room(number):
             return False
-        self._room -= cost
+        facts = self._facts(number)
+        self._room -= self._header(number) + facts.cost
         for passage in facts.passages:
-            choice.picks.append(PassageId(number, passage))
+            self._picks.append(PassageId(number, passage))
             self._take(number, passage)
         return True
 

@@ -51,10 +51,11 @@ def take(evidence: Evidence, room: float, *, among: Sequence[int] | None = None)
     def cost(document: int, passage: int) -> float:
         return len(evidence.passage_scores(document).passages.texts[passage].split())
 
-    return choose_passages(
+    choice = choose_passages(
         evidence,
         PassageCosts(lambda _: 3, cost),
         room=room,
         among=range(len(evidence)) if among is None else among,
         max_documents=max(3, int(room / 50)),
     )
+    return choice._replace(aside=list(choice.aside))

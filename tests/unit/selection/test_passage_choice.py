@@ -73,9 +73,10 @@ def test_lower_bounds_choose_the_same_and_count_less(room: float) -> None:
             return share * len(pages.passage_scores(number).passages.texts[passage]) / 4
 
         costs = PassageCosts(lambda _: 6, cost, least=least)
-        return choose_passages(
+        choice = choose_passages(
             pages, costs, room=room, among=range(len(PAGES)), max_documents=len(PAGES)
         )
+        return choice.picks, list(choice.aside)
 
     without_bounds, all_counted = choose(0), len(counted)
     assert choose(0.8) == without_bounds
@@ -86,13 +87,32 @@ def test_nothing_comes_of_nothing() -> None:
     assert take(reading("a", []), 100) == ([], [])
     assert take(reading("", PAGES), 100).picks
     assert take(reading(QUERY, PAGES), 0).picks == []
-    assert choose_passages(
+    nothing = choose_passages(
         reading(QUERY, PAGES),
         PassageCosts(lambda _: 1, lambda *_: 1),
         room=99,
         among=range(len(PAGES)),
         max_documents=0,
-    ) == ([], [])
+    )
+    assert (nothing.picks, list(nothing.aside)) == ([], [])
+
+
+def test_what_has_no_room_is_put_in_order_only_as_far_as_it_is_read() -> None:
+    said = "Page {} of this long book speaks of {}. It has no more to say on that matter."
+    pages = [RankedText("", said.format(i, "oil" if i < 4 else "ice"), 50.0) for i in range(40)]
+    counted: list[int] = []
+
+    def header(number: int) -> float:
+        counted.append(number)
+        return 4.0
+
+    costs = PassageCosts(header, lambda *_: 8.0, least=lambda *_: 7.0)
+    choice = choose_passages(
+        reading("oil", pages), costs, room=60, among=range(40), max_documents=40
+    )
+    assert 3 <= len(counted) < 12
+    assert len(choice.picks) + len(list(choice.aside)) == 80
+    assert len(counted) == 40
 
 
 WORDS = st.sampled_from(
@@ -122,7 +142,8 @@ def test_a_choice_keeps_within_the_room_and_names_each_passage_once(
 ) -> None:
     among = sorted(i for i in some if i < len(documents))
     evidence = reading(query, documents)
-    picks, aside = take(evidence, room, among=among)
+    picks, rest = take(evidence, room, among=among)
+    aside = list(rest)
     assert {i for i, _ in (*picks, *aside)} <= set(among)
     spent = sum(len(evidence.passage_scores(i).passages.texts[p].split()) + 2 for i, p in picks)
     spent += 5 * len({i for i, _ in picks})
