@@ -38,35 +38,28 @@ class PassageSource(Protocol):
 
     def divided(self, walk: Sequence[int]) -> list[int]:
         """Return the items of `walk` that were divided into passages."""
-        ...
 
     def choose(
         self, walk: Sequence[int], room: PassageRoom, max_items: int | None
     ) -> tuple[list[ChosenPassage], Iterable[ChosenPassage]]:
         """Return the passages to show within `room`, the best first, and those set aside."""
-        ...
 
     def variant(self, index: int, numbers: Collection[int]) -> Variant:
         """Return an item with only these passages of its text."""
-        ...
 
     def cost(self, passage: ChosenPassage, unit: int) -> float:
         """Return the tokens (`unit` 0) or characters (1) of a passage."""
-        ...
 
-    def exceeds(self, passage: ChosenPassage, most: float, unit: int) -> bool:
-        """Return True where it is cheap to see that a passage costs more than so much."""
-        ...
+    def least(self, passage: ChosenPassage, unit: int) -> float:
+        """Return a lower bound of what a passage costs, which is cheap to tell."""
 
     def may_grow(self, index: int) -> bool:
         """Return True for an item that is shown with its answer, and with more if there is room."""
-        ...
 
     def variant_with_beginning(
         self, passage: ChosenPassage, numbers: Collection[int], room: float, unit: int
     ) -> Variant | None:
         """Return an item with these passages and the beginning of one more, if some of it fits."""
-        ...
 
 
 def pack_passages(packer: Packer, step: PackingStep, limit: Cost, passages: PassageSource) -> None:
@@ -194,7 +187,7 @@ class _ShownPassages:
         items = set(self.numbers)
         batch: list[ChosenPassage] = []
         for passage in passages:
-            if self._source.exceeds(passage, room, self.unit):
+            if self._source.least(passage, self.unit) > room:
                 break
             room -= self._source.cost(passage, self.unit)
             items.add(passage.item)

@@ -75,48 +75,38 @@ class PackablePage(Protocol):
 
     def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole variants of an item, the longest first."""
-        ...
 
     def whole_variants(self, indices: Sequence[int]) -> VariantColumns:
         """Return the whole variants of these items without their texts."""
-        ...
 
     def item_cost(self, index: int, variant: Variant) -> Cost:
         """Return the cost of an item alone."""
-        ...
 
     def may_fit(self, index: int, variant: Variant, room: Cost) -> bool:
         """Return False where a cheap bound shows that an item needs more than `room`."""
-        ...
 
     def exceed(self, indices: Collection[int], room: Cost) -> bool:
         """Return True where cheap lower bounds show that these items together need more."""
-        ...
 
     def maybe_fitting(self, indices: Sequence[int], room: Cost, trim: bool) -> Sequence[int]:
         """Drop items that certainly do not fit, judged by cheap lower bounds.
 
         With `trim` a shortened variant counts too.
         """
-        ...
 
     def is_within(self, index: int, other: int) -> bool:
         """Return True if an item is a range of lines within the range of another."""
-        ...
 
     def duplicates(
         self, index: int, chosen: Mapping[int, Variant]
     ) -> tuple[int | None, Sequence[int]]:
         """Return the chosen item that contains this one's text, and those this one contains."""
-        ...
 
     def join(self, whole: Iterable[int]) -> tuple[PackablePage, Sequence[JoinedVariant]]:
         """Join those of these items that touch; return a page where each first one is all."""
-        ...
 
     def measure(self, chosen: Mapping[int, Variant]) -> Cost:
         """Return the exact cost of the page with just these items."""
-        ...
 
     def shorten(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
@@ -125,38 +115,30 @@ class PackablePage(Protocol):
 
         `room` is the most the item itself may cost, if less than the rest of `limit`.
         """
-        ...
 
     def least_variant(self, index: int) -> Variant:
         """Return the variant of about the fewest tokens that still say something of an item."""
-        ...
 
     def compact(self, index: int, chars: float) -> Variant | None:
         """Return an item in fewer characters with nothing cut, where it has such a text.
 
         None where it would surely have more than so many characters.
         """
-        ...
 
     def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant with a text within both bounds, if there is one."""
-        ...
 
     def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:
         """Return as many signatures or headings as are within both bounds, without their texts."""
-        ...
 
     def declarations(self, index: int) -> Sequence[tuple[float, int]]:
         """Return the worth of each declaration of an item by the use of its name, and its size."""
-        ...
 
     def outline_of_worth(self, index: int, least: float) -> Variant | None:
         """Return the declarations of an item that are worth no less, if there are any."""
-        ...
 
     def without_shared_comment(self, index: int) -> Variant:
         """Return an item whole, but for a comment that it begins with and another one shows."""
-        ...
 
 
 def sort_best_first(indices: Iterable[int], ranks: Sequence[float]) -> list[int]:

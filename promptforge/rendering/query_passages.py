@@ -109,12 +109,6 @@ class Passages(ABC):
         text = self._text(pick)
         return len(text) if unit else self._page.counter.count(text)
 
-    def exceeds(self, pick: ChosenPassage, most: float, unit: int) -> bool:
-        """Return True where it is cheap to see that a passage costs more than so much."""
-        if unit or most < 0:
-            return most < 0
-        return most < math.inf and self._page.counter.at_least(self._text(pick), int(most)) > most
-
     def least(self, pick: ChosenPassage, unit: int) -> float:
         """Return a lower bound of what a passage costs, which is cheap to tell."""
         text = self._text(pick)
@@ -198,9 +192,6 @@ class QueryPassages(Passages):
                 facts=facts,
                 opening=opening,
                 spared=spared,
-                exceeds=lambda number, passage, most: self.exceeds(
-                    pick(number, passage), most, unit
-                ),
                 least=lambda number, passage: self.least(pick(number, passage), unit),
             ),
             room=room.size + SPARED_TOKENS,

@@ -340,9 +340,9 @@ class Evidence:
         return sorted((t, share + gains.get(t, 0.0)) for t, share in shares)
 
     def _with_label(self, shares: _Shares, label: str) -> _Shares:
-        named = split_words(label)
-        if not named:
+        if not label:  # of most sentences
             return shares
+        named = split_words(label)
         found = dict(shares)
         for t in sorted({t for word in named for t in self._terms(word)}):
             found[t] = found.get(t, 0.0) + LABEL_WEIGHT / len(named)
@@ -447,7 +447,7 @@ def _names_in(text: str, words: Set[str]) -> set[str]:
     rare = {*text.encode(errors="replace").translate(_NOT_JOINED).decode().split()} - words
     found = set()
     for name in told.union(_JOINED.findall("\n".join(rare)), _NAME.findall(text)):
-        parts = split_words(name.lower())
+        parts = [name.lower()] if name.isascii() and name.isalpha() else split_words(name.lower())
         while parts and parts[0] in STOP_WORDS:  # `The Beatles`, and most beginnings of sentences
             del parts[0]
         if len(parts) > 1 or (parts and len(parts[0]) > 2):

@@ -75,8 +75,6 @@ class PassageCosts(NamedTuple):
     """Between two passages."""
     spared: Callable[[int], float] = lambda number: 0.0
     """The part of a document's header that does not count where passages are compared."""
-    exceeds: Callable[[int, int, float], bool] = lambda number, passage, room: False
-    """Returns True where it is cheap to see that a passage costs more."""
     least: Callable[[int, int], float] = lambda number, passage: 0
     """Of a passage, a lower bound that is cheap to tell."""
     facts: Callable[[int, float], Facts] = lambda number, most: Facts((), 0.0)
@@ -165,8 +163,7 @@ class _Chooser:
         self._cost = cache(costs.passage)
         self._facts = cache(lambda number: costs.facts(number, room_of_facts))
         self._least = cache(costs.least)
-        self._gap, self._exceeds = costs.gap, costs.exceeds
-        self._spared, self._opening = cache(costs.spared), costs.opening
+        self._gap, self._spared, self._opening = costs.gap, cache(costs.spared), costs.opening
         self._heap: list[tuple[float, int, int]] = []
         """(- upper bound of the ratio, document, passage)."""
         self._weights = list(evidence.weights)
@@ -262,7 +259,7 @@ class _Chooser:
     def _cost_within(self, number: int, passage: int, most: float) -> float:
         """Return the cost of a passage with all it needs, infinity where it surely is over."""
         cost = self._extra(number, passage) + self._gap
-        if self._exceeds(number, passage, most - cost):
+        if self._least(number, passage) > most - cost:
             return math.inf
         return cost + self._cost(number, passage)
 
