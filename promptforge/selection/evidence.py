@@ -113,21 +113,6 @@ class DividedText(NamedTuple):
     """Passages that end in a colon: "run this:" says nothing without what stands under it."""
 
 
-class WorthParts(NamedTuple):
-    """The worth of a document, by its parts."""
-
-    prior: float
-    """By the given order and scores."""
-    cover: float
-    """By the query's words in it; a word said often counts more, up to BM25's limit."""
-    echo: float
-    """By its title, if the query names it."""
-    bridge: float
-    """By documents that mention its title or share a rare name with it."""
-    source: float
-    """By the best other document of the same title."""
-
-
 class PassageScores(NamedTuple):
     """A document read closely, passage by passage."""
 
@@ -200,15 +185,13 @@ class Evidence:
             for document, held, size in zip(documents, counts, sizes, strict=True)
         ]
         """For each document, its title included."""
-        cover = [self.cover(number, self.weights) for number in range(len(self))]
+        self._cover = [self.cover(number, self.weights) for number in range(len(self))]
         shared = _shared_names(documents, names, texts, "\n".join(queries))
         self._shared = self._weigh_shared(shared, list(map(frozenset, counts)))
-        self._prior = _priors([document.score for document in documents], cover)
+        self._prior = _priors([document.score for document in documents], self._cover)
         self._echo = _echoes(titles, names, queries)
         self._same_titles = _same_titles(names)
-        parts = self._worth_parts(self.weights)
-        self.parts = [WorthParts(*each) for each in zip(*parts, strict=True)]
-        self.worth = list(map(sum, self.parts))
+        self.worth = self.worths(self.weights)
         """For each document its worth, 0 to about 10; only the order has a meaning."""
 
     def _count_words(
@@ -243,13 +226,18 @@ class Evidence:
 
     def worths(self, weights: Sequence[float]) -> list[float]:
         """Return the worth of each document under other weights of the query's terms."""
-        return list(map(sum, zip(*self._worth_parts(weights), strict=True)))
+        return list(map(sum, zip(*self.worth_parts(weights), strict=True)))
 
     def cover(self, number: int, weights: Sequence[float]) -> float:
         """Return the part of a document's worth that its words have, under some weights."""
         return sum([weights[t] * share for t, share in self.shares[number]])
 
-    def _worth_parts(self, weights: Sequence[float]) -> list[list[float]]:
+    def worth_parts(self, weights: Sequence[float]) -> list[list[float]]:
+        """Return the parts of worth, each for all documents.
+
+        By order and scores; by the query's words; by a title that the query names; by documents
+        that mention a title or share a rare name; by the best other document of the same title.
+        """
         cover = [self.cover(number, weights) for number in range(len(self))]
         alone = list(map(sum, zip(self._prior, cover, self._echo, strict=True)))
         bridge = [0.0] * len(alone)
@@ -295,7 +283,7 @@ class Evidence:
             for words in map(split_words, split_blocks(text))
             for other in self._occurrences.find_titles(words, number, self._occurrences.tell(words))
         }
-        return min(1.0, max((self.parts[other].cover for other in found), default=0.0))
+        return min(1.0, max((self._cover[other] for other in found), default=0.0))
 
     def passage_scores(self, number: int) -> PassageScores:
         """Return a document read closely; each is read once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from promptforge.selection.evidence import DividedText, Evidence, RankedText
 from promptforge.selection.passage_choice import (
@@ -45,6 +46,19 @@ PAGES = [
 
 def reading(query: str, documents: Sequence[RankedText]) -> Evidence:
     return Evidence([query], documents, lambda i: DividedText(list(split_prose(documents[i].text))))
+
+
+class WorthParts(NamedTuple):
+    prior: float
+    cover: float
+    echo: float
+    bridge: float
+    source: float
+
+
+def parts_of(evidence: Evidence) -> list[WorthParts]:
+    found = evidence.worth_parts(evidence.weights)
+    return [WorthParts(*each) for each in zip(*found, strict=True)]
 
 
 def take(evidence: Evidence, room: float, *, among: Sequence[int] | None = None) -> PassageChoice:

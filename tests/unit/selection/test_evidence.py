@@ -7,7 +7,7 @@ import sys
 from itertools import product
 
 import pytest
-from evidence_pages import PAGES, QUERY, reading, take
+from evidence_pages import PAGES, QUERY, parts_of, reading, take
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import HELPERS
@@ -30,7 +30,7 @@ def test_the_second_hop_is_found_by_its_title() -> None:
     evidence = reading(QUERY, PAGES)
     best = sorted(range(len(PAGES)), key=lambda i: -evidence.worth[i])
     assert set(best[:3]) == {0, 1, 4}
-    assert evidence.parts[4].bridge > 0 and evidence.parts[0].echo > 0
+    assert parts_of(evidence)[4].bridge > 0 and parts_of(evidence)[0].echo > 0
     unnamed = [page._replace(title="") for page in PAGES]
     assert reading(QUERY, unnamed).worth[4] == min(reading(QUERY, unnamed).worth)
 
@@ -47,11 +47,11 @@ def test_the_second_hop_is_found_by_a_name_that_both_texts_have() -> None:
     ]
     query = "Which school did the one who drew Zed Tower attend?"
     evidence = reading(query, pages)
-    assert evidence.parts[2].bridge > 4 * evidence.parts[3].bridge
+    assert parts_of(evidence)[2].bridge > 4 * parts_of(evidence)[3].bridge
     assert sorted(range(5), key=lambda i: -evidence.worth[i])[:2] == [0, 2]
     # Passages of one source share its names all the time: nothing is bridged between them.
     of_one = [page._replace(title="The same source") for page in pages]
-    assert not any(part.bridge for part in reading(query, of_one).parts)
+    assert not any(part.bridge for part in parts_of(reading(query, of_one)))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_second_hop_is_found_by_an_identifier(name: str) -> None:
         RankedText("note 3", "As a remedy for hat-db: drain it and tell the second shift."),
         RankedText("note 4", "When exports turn slow in Rome, the cause lies with the net."),
     ]
-    parts = reading("What is the remedy when exports turn stale in Oslo?", pages).parts
+    parts = parts_of(reading("What is the remedy when exports turn stale in Oslo?", pages))
     assert parts[1].bridge > 0.5 > 4 * parts[2].bridge
 
 
@@ -74,7 +74,7 @@ def test_worth_is_the_sum_of_its_parts_and_capped() -> None:
     evidence = reading(
         query, [RankedText("A", "alpha is one of them"), hostile, RankedText("B", "beta")]
     )
-    assert evidence.worth == [sum(lift) for lift in evidence.parts]
+    assert evidence.worth == [sum(lift) for lift in parts_of(evidence)]
     assert evidence.worth[1] < 8
 
 
@@ -84,7 +84,7 @@ def test_a_word_that_is_a_function_s_name_is_no_link() -> None:
         RankedText("run", "We open it when we have to, and read it."),
         *PAGES,
     ]
-    assert reading("what is read", pages).parts[0].bridge == 0
+    assert parts_of(reading("what is read", pages))[0].bridge == 0
 
 
 def test_two_documents_of_one_title_hold_each_other_up_and_are_no_target() -> None:
@@ -94,8 +94,8 @@ def test_two_documents_of_one_title_hold_each_other_up_and_are_no_target() -> No
     ]
     pages.append(RankedText("Paper", "The Tulsa Times is a paper."))
     evidence = reading("oil", pages)
-    assert evidence.parts[1].source > 0 and evidence.parts[2].source == 0
-    assert [lift.bridge for lift in evidence.parts] == [0, 0, 0]
+    assert parts_of(evidence)[1].source > 0 and parts_of(evidence)[2].source == 0
+    assert [lift.bridge for lift in parts_of(evidence)] == [0, 0, 0]
 
 
 def test_what_the_caller_measured_is_added() -> None:
@@ -152,7 +152,7 @@ def test_a_text_read_in_blocks_tells_what_it_tells_as_a_whole(parts: list[str], 
         patch.setattr(words, "MAX_BLOCK_CHARS", size)
         assert "".join(words.split_blocks(text)) == text
         in_blocks = reading(QUERY, pages)
-    assert (in_blocks.parts, in_blocks.weights) == (whole.parts, whole.weights)
+    assert parts_of(in_blocks) == parts_of(whole) and in_blocks.weights == whole.weights
     last = PassageId(len(PAGES), 0).document
     assert in_blocks.passage_scores(last) == whole.passage_scores(last)
 
@@ -218,7 +218,7 @@ def test_a_word_in_small_letters_is_no_title_where_others_have_capitals(
     query: str, worth: float
 ) -> None:
     pages = [RankedText("Formatter", "It writes dates."), RankedText("Help", "It helps.")]
-    assert reading(query, pages).parts[0].echo == worth
+    assert parts_of(reading(query, pages))[0].echo == worth
 
 
 def test_the_syntax_of_a_format_does_not_change_what_is_chosen() -> None:
