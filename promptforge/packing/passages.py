@@ -123,7 +123,6 @@ class _ShownPassages:
         self._partial: dict[int, Variant] = {}
 
     def measure_room(self, items: Sequence[int]) -> PassageRoom:
-        """Return the room for passages of these items."""
         page, unit = self._packer.page, self.unit
         shown: dict[int, Variant] = {}
         own, around = 0.0, [self._packer.cost[unit]]
@@ -137,7 +136,6 @@ class _ShownPassages:
         return PassageRoom(self._limit[unit] - first, beside, unit)
 
     def variants(self) -> dict[int, Variant]:
-        """Return the shown items, each with its passages."""
         found = {index: self._source.variant(index, n) for index, n in self.numbers.items()}
         return {**found, **self._partial}
 

@@ -187,7 +187,12 @@ class Evidence:
         """For each document, its title included."""
         self._cover = [self.cover(number, self.weights) for number in range(len(self))]
         shared = _shared_names(documents, names, texts, "\n".join(queries))
-        self._shared = self._weigh_shared(shared, list(map(frozenset, counts)))
+        holds = list(map(frozenset, counts))
+        self._shared = [
+            (a, b, SHARE_OF_NAMING * share * _news(holds[a], holds[b], self.weights))
+            for a, b, share in shared
+        ]
+        """Pairs of documents that share a name, with what the one brings to the other."""
         self._prior = _priors([document.score for document in documents], self._cover)
         self._echo = _echoes(titles, names, queries)
         self._same_titles = _same_titles(names)
@@ -208,15 +213,6 @@ class Evidence:
             sizes.append(size)
             self._mentions += [(number, other) for other in mentioned]
         return counts, sizes, texts
-
-    def _weigh_shared(
-        self, shared: Iterable[tuple[int, int, float]], holds: Sequence[Set[int]]
-    ) -> list[tuple[int, int, float]]:
-        """Return pairs of documents that share a name, with what the one brings to the other."""
-        return [
-            (a, b, SHARE_OF_NAMING * share * _news(holds[a], holds[b], self.weights))
-            for a, b, share in shared
-        ]
 
     def __len__(self) -> int:
         return len(self.shares)
@@ -303,7 +299,7 @@ class Evidence:
 
     def _passage_shares(self, text: str, length_norm: float) -> _Shares:
         text = without_typography(text)
-        if not self._occurrences.may_hold(text):
+        if text.isascii() and not self._occurrences.has_start(text.lower()):
             return []
         counts: Counter[int] = Counter()
         size = 0
@@ -556,14 +552,8 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
                 self._longest_title = max(self._longest_title, len(title.split()))
         self._titled = set(chain(*self._keys.values()))
 
-    def may_hold(self, text: str) -> bool:
-        """Return False where it is cheap to see that no word of a text holds a term.
-
-        The text is one `without_typography`.
-        """
-        return not text.isascii() or self._has_start(text.lower())
-
-    def _has_start(self, lower: str) -> bool:
+    def has_start(self, lower: str) -> bool:
+        """Return False where it is cheap to see that no word of a text in ASCII holds a term."""
         return any(map(lower.__contains__, self._starts))
 
     def tell(self, words: Iterable[str]) -> set[str]:
@@ -592,7 +582,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         plain = word.isascii()
         numbers: _Numbers = ()
         # Few words begin like a term, and only for these the terms are made.
-        if not plain or self._has_start(lower):
+        if not plain or self.has_start(lower):
             numbers = tuple(
                 self._terms[term] for term in terms_of_word(word) if term in self._terms
             )

@@ -371,10 +371,6 @@ class CharacterCounter(_Formula):
         require_text(text)
         return len(text)
 
-    def count_parts(self, parts: Sequence[str]) -> int:
-        """Return the sum of the lengths."""
-        return sum(map(len, parts))
-
     def at_least(self, text: str, limit: int) -> int:
         """Return the length, or `limit + 1`."""
         return min(len(text), max(limit, 0) + 1)
