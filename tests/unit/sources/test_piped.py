@@ -62,7 +62,7 @@ MISTAKES = {
     "colon in a text": ("- path: a.md\n  content: x: y\n", 2),
     "tab": ("- content: a\n\tpath: x\n", 2),
     "documents": ("---\ncontent: a\n---\ncontent: b\n", 3),
-    "name of a field": ("- contents: a\n  path: x\n", 1),
+    "name of a field": ("- contnet: a\n  path: x\n", 1),
 }
 
 
