@@ -290,4 +290,4 @@ def _rename(record: Fields) -> Fields:
         return renamed
     # Most programs write the source of a text so: {"content": "…", "metadata": {"source": "a.md"}}.
     own = {field: value for field, value in renamed.items() if value is not None}
-    return name_page(place_of(about) | own)
+    return name_page(place_of(about) | own | {"metadata": about}) | {"metadata": own["metadata"]}
