@@ -6,7 +6,7 @@ all of it together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,9 +16,6 @@ from .packings import PACKINGS, Packing
 from .shares import CLOSE_ENOUGH_TOKENS, MAX_LENGTHENED_IN_VAIN
 from .turns import Turns
 from .types import (
-    CHARACTERS_PER_TOKEN,
-    EMPTY_VARIANT,
-    MIN_TOKENS_OF_A_CUT,
     STUB_VARIANT,
     UNLIMITED,
     ZERO_COST,
@@ -102,13 +99,10 @@ def pack(  # noqa: PLR0913  these are the options of packing
     if limits.most:
         passages = None
     walks: list[Sequence[int]] = []
-    found: set[int] = set()
     again: list[PackingStep] = []
     for step in steps:
         walks.append(step.walk)
         step_limit = packer.step_limit(step)
-        if not step.named:
-            found.update(step.walk)
         if step.required:
             packer.require(step.walk)
             continue
@@ -126,8 +120,6 @@ def pack(  # noqa: PLR0913  these are the options of packing
     _join(packer, again, way, stubs)
     if _show_whole(packer):
         packer.join_touching()
-    if way.best_first:
-        _drop_scraps(packer, found, stubs)
     return _plan(packer, walks)
 
 
@@ -224,25 +216,6 @@ def _lengthen_stubs(packer: Packer, walk: Sequence[int], limit: Cost) -> None:
             break
         if packer.chosen.get(index) == STUB_VARIANT:
             misses += not packer.take_shorter(index, limit)
-
-
-def _drop_scraps(packer: Packer, found: Collection[int], stubs: bool) -> None:
-    """Drop found items that are cut to a few words, but the only one; or show them as stubs.
-
-    Once the page is full: refused before, each would let a smaller item in at a few budgets alone.
-    """
-    page, unit = packer.page, budget_unit(packer.limit)
-    least = (MIN_TOKENS_OF_A_CUT, MIN_TOKENS_OF_A_CUT * CHARACTERS_PER_TOKEN)[unit]
-    for index, variant in list(packer.chosen.items()):
-        if index not in found or variant.name != "trimmed" or not variant.cut:
-            continue
-        empty = page.item_cost(index, EMPTY_VARIANT)
-        if page.item_cost(index, variant)[unit] - empty[unit] >= least or len(packer.chosen) == 1:
-            continue
-        packer.drop_all({index: BUDGET.name})
-        packer.cost = page.measure(packer.chosen)
-        if stubs:
-            packer.take_variant(index, STUB_VARIANT, packer.chosen, packer.cost, packer.limit)
 
 
 def _show_whole(packer: Packer) -> bool:

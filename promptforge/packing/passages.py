@@ -6,10 +6,12 @@ from typing import NamedTuple, Protocol
 
 from ..reasons import BUDGET
 from .in_order import Packer
-from .types import MIN_TOKENS_OF_A_CUT, Cost, PackingStep, Variant, budget_unit, fits_within
+from .types import Cost, PackingStep, Variant, budget_unit, fits_within
 
 MAX_PASSAGES_RETRIED = 12
 """Passages set aside that are tried again when the page leaves room after all."""
+MIN_TOKENS_OF_A_CUT_PASSAGE = 8
+"""Fewer tokens of a passage say nothing: a word before a long formula."""
 
 
 class ChosenPassage(NamedTuple):
@@ -216,7 +218,7 @@ class _ShownPassages:
     def _cut(self, rest: _Waiting) -> None:
         """Show the beginning of one more passage of an item that is shown already."""
         before, tried = self.cost, 0
-        if self._room() < MIN_TOKENS_OF_A_CUT:
+        if self._room() < MIN_TOKENS_OF_A_CUT_PASSAGE:
             return
         for passage in rest.after(0):
             shown = self.numbers.get(passage.item)

@@ -46,8 +46,6 @@ EMPTY_VARIANT = Variant("trimmed", "", cut=True)
 """A variant of nothing but its marker."""
 MAX_UNUSED_TOKENS = 8
 """Unused tokens too few to be worth trimming an item for."""
-MIN_TOKENS_OF_A_CUT = 8
-"""Fewer tokens of a cut text say nothing: "The", a word before a long formula."""
 
 
 class VariantColumns(NamedTuple):

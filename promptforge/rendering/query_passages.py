@@ -14,8 +14,8 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 from ..packing.packings import PACKINGS
-from ..packing.passages import ChosenPassage, PassageRoom
-from ..packing.types import EMPTY_VARIANT, MIN_TOKENS_OF_A_CUT, Variant, content_variant
+from ..packing.passages import MIN_TOKENS_OF_A_CUT_PASSAGE, ChosenPassage, PassageRoom
+from ..packing.types import EMPTY_VARIANT, Variant, content_variant
 from ..selection.passage_choice import (
     MIN_DOCUMENTS_OPENED,
     TOKENS_PER_DOCUMENT,
@@ -132,7 +132,7 @@ class Passages(ABC):
         if room < math.inf:
             end = int(room) - 1
             text = counter.cut(text, end, "word").rstrip() or counter.cut(text, end, "character")
-        if self._page.counter.count(text) < MIN_TOKENS_OF_A_CUT:
+        if self._page.counter.count(text) < MIN_TOKENS_OF_A_CUT_PASSAGE:
             return None
         return Variant("trimmed", divided.text(passages, (pick.number, text + " ")))
 

@@ -247,23 +247,3 @@ def test_a_record_on_a_line_below_its_head_stays_whole() -> None:
     text = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{json.dumps(records)}"
     shown = pf.render([pf.Item(content=text)], max_tokens=150, query="which sum has Ada")
     assert '{"id": 60, "who": "Ada", "sum": 7060}' in shown.text
-
-
-@pytest.mark.parametrize("stubs", [False, True])
-def test_a_found_item_is_not_cut_to_a_word_or_two(stubs: bool) -> None:
-    first = pf.Item(content="Refunds are paid within a week.", name="a.md", origin="similarity")
-    long = pf.Item(content="Orders can be refunded " * 30, name="c.md", origin="similarity")
-    whole = pf.render([first]).tokens
-    cuts = set[int]()
-    for budget in range(whole, whole + 60):
-        result = pf.render([first, long], max_tokens=budget, stubs=stubs)
-        cuts |= {result.items[1].text.count("Orders can be")}
-    assert 0 in cuts and 1 not in cuts and max(cuts) > 2
-
-
-def test_a_named_item_is_shown_however_little_room_it_has() -> None:
-    named = pf.Item(content="Orders can be refunded " * 30, path="c.md", origin="explicit")
-    other = pf.Item(content="Refunds are paid within a week.", name="a.md", required=True)
-    room = pf.render([other]).tokens + 16
-    result = pf.render([other, named], max_tokens=room)
-    assert "Orders" in result.items[1].text and result.items[1].status == "trimmed"
