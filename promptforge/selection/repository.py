@@ -41,7 +41,7 @@ from .query import (
     Question,
     Relevance,
 )
-from .roles import Role, below_shared_folder, find_asides, role_of, roles_of
+from .roles import Role, below_shared_folder, english_of, find_asides, role_of, roles_of
 
 MIN_CHUNK_LINES, MAX_CHUNK_LINES = 8, 30
 """Lines of a chunk: a seam ends it after the least; at the most it ends at the last seam or there.
@@ -315,9 +315,9 @@ def _weigh_by_role(
     """Raise the worths of chunks in files that the query names; lower those in logs and asides."""
     below = below_shared_folder(paths)
     roles = roles or list(map(role_of, below))
-    aside: Collection[int] = ()
+    aside = set[int]()
     if _TEST_TERM not in wanted:
-        aside = find_asides(below, roles)
+        aside = find_asides(below, roles) - _find_asked_translations(worths, file_of, below, roles)
     named = find_named(query, paths)
     logs = set[int]()  # they repeat the words of what they tell of
     if _LOG_TERMS.isdisjoint(wanted):
@@ -331,6 +331,22 @@ def _weigh_by_role(
             worths[number] = 0.0
         elif file in aside:
             worths[number] *= ASIDE_WEIGHT
+
+
+def _find_asked_translations(
+    worths: Sequence[float], file_of: Sequence[int], paths: Sequence[str], roles: Sequence[Role]
+) -> set[int]:
+    """Return translations that answer better than their English: it is asked in, or of, theirs."""
+    best = dict.fromkeys(paths, 0.0)
+    for file, worth in zip(file_of, worths, strict=True):
+        best[paths[file]] = max(best[paths[file]], worth)
+    found = set[int]()
+    for number, path in enumerate(paths):
+        english = english_of(path, best)
+        is_more = english is not None and best[path] > best[english]
+        if is_more and roles[number] not in ("aside", "log", "patch"):
+            found.add(number)
+    return found
 
 
 def _count_chunks(file: int, path: str, text: str, words: _QueryWords) -> Iterator[_CountedChunk]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from ..model import Item
@@ -58,8 +58,10 @@ _LANGUAGE = late_pattern(
 """A language in a path, but English: `docs/zh-cn/`, `README.ja.md`, `locales/de.json`."""
 _ENGLISH = ("en", "en-US", "en-us", "en_US", "Base")
 _IN_WORDS = late_pattern(
-    r"(?i).*\.(?:mdx?|rst|txt|adoc|html?|ipynb|properties|json|ya?ml|toml|xml|strings|resx|arb)"
+    r"(?i).*\.(?:mdx?|rst|txt|adoc|html?|ipynb|properties|strings|resx|arb)|(?:.*/)?(?:i18n|l10n"
+    r"|locales?|lang(?:uage)?s?|messages|translations?|res|values-[^/]*)/.*\.(?:json|ya?ml|toml|xml)"
 )
+"""What has its words in files: settings may be of a country, and a program of a language."""
 
 
 def role_of(path: str, marked: Mapping[str, bool] = NO_MARKS) -> Role:
@@ -102,25 +104,25 @@ def find_asides(paths: Sequence[str], roles: Sequence[Role]) -> set[int]:
         first = _BUILD_SUFFIX.sub(r".\1\2", path)
         places = {first, _BUILD_FOLDER.sub("", path), _BUILD_FOLDER.sub("src/", path)}
         is_build = not known.isdisjoint(places - {path})
-        is_same = is_build or _is_translation(path, known)
+        is_same = is_build or path.endswith(".po") or english_of(path, known) is not None
         if is_same or roles[number] in ("aside", "log", "patch"):
             found.add(number)
     return found
 
 
-def _is_translation(path: str, known: set[str]) -> bool:
-    """Tell whether a file is one of the others, in another language than English."""
-    for found in _LANGUAGE.finditer(path):
+def english_of(path: str, known: Collection[str]) -> str | None:
+    """Return the file among `known` that one in another language than English repeats."""
+    for found in _LANGUAGE.finditer(path) if _IN_WORDS.fullmatch(path) else ():
         before, after = path[: found.start()], path[found.end() :]
-        if any(f"{before}{name}{after}" in known for name in _ENGLISH):
-            return True
-        bare = before + after[1:]
+        others = [f"{before}{name}{after}" for name in _ENGLISH]
         if before.endswith((".", "_", "-")):
-            bare = before[:-1] + after
-        # A program `time_ms.c` is not that of Malaysia.
-        if bare in known and _IN_WORDS.fullmatch(path):
-            return True
-    return path.endswith(".po")
+            others.append(before[:-1] + after)
+        elif not after.lower().startswith("/readme"):  # that of a package called `id`
+            others.append(before + after[1:])
+        english = next(filter(known.__contains__, others), None)
+        if english is not None:
+            return english
+    return None
 
 
 def roles_of(items: Sequence[Item]) -> tuple[list[str], list[Role]]:

@@ -412,6 +412,14 @@ def test_a_test_comes_after_the_program_unless_the_query_is_about_tests() -> Non
     assert rank_chunks("which test closes a seal", files)[0].file == 0
 
 
+def test_a_translation_answers_a_query_in_its_language() -> None:
+    english = "# Sidebar\n\nThe sidebar lists the pages of a folder.\n"
+    german = "# Sidebar\n\nDie Seitenleiste zeigt die Seiten eines Ordners.\n"
+    files = [("docs/de/sidebar.md", german), ("docs/sidebar.md", english)]
+    assert rank_chunks("which pages does the sidebar list", files)[0].file == 1
+    assert rank_chunks("Welche Seiten zeigt die Seitenleiste?", files)[0].file == 0
+
+
 def test_only_a_word_itself_counts_for_its_rarity() -> None:
     often = FILLER.replace("(entry):", "(entry):\n    entry.timeout()")
     asked, other = (FILLER + f"\n\ndef {word}(entry):\n    return\n" for word in ("slow", "seal"))

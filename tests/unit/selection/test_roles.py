@@ -93,3 +93,10 @@ def test_a_translation_stands_behind_the_english_text() -> None:
     assert (
         asides("time.c", "time_ms.c", "lib/ms/a.js", "lib/a.js", "de.json", "en/de.json") == set()
     )
+
+
+def test_settings_of_a_country_and_programs_of_a_language_are_no_translations() -> None:
+    assert asides("deploy/values.yaml", "deploy/uk/values.yaml", "deploy/values-uk.yaml") == set()
+    assert asides("Cargo.toml", "ca/Cargo.toml", "README.md", "id/README.md") == set()
+    assert asides("lang/en/stop_words.py", "lang/de/stop_words.py") == set()
+    assert asides("src/locales/en.json", "src/locales/de.json") == {1}
