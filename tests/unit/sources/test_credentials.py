@@ -184,6 +184,8 @@ def test_a_credential_with_a_form_of_its_own_is_masked_in_any_text(line: str) ->
         "the password 'hunter2hunter2' was", "def secret_" + "abcdefghijklmnopqrstu" * 2 + "v(): pass",
         "vpc-fc-" + "0a1b2c3d" * 4 + ".js", "re_abcdefgh_" + "abcdefghijkl" * 2,
         'token = "continue_token_v2_of_pages"', 'publicKeyToken="89845dcd8080cc91"',
+        "revert(this.token, 'ERC721OutOfBoundsIndex')", "parse(token, 'YYYY-MM-DDTHH:mm:ss.SSS1Z')",
+        "headers.set(secret, 'x-goog-meta-v2-KeyName1')", "auth(password=auth_info[2])",
         "revert(token, 'ERC721NonexistentToken')", 'secret="projects/p1/secrets/my-secret-v1"',
         'token = "settings.AUTH_TOKEN_OF_API_V2"', "password 'changeme1'", "IDENTIFIED BY '${DB_PW_2}'",
         "BasicAuth(username=auth[0], password=auth[1])", "def f(self, username=None, password=None):",
@@ -242,7 +244,7 @@ def test_ordinary_files_have_no_credential(place: str, text: str) -> None:
     ],
 )  # fmt: skip
 def test_the_password_of_a_connection_is_masked_alone(text: str) -> None:
-    for password in ("s3cretpw99", "p4ssw0rdXYZ", PASSWORD):
+    for password in ("s3cretpw99", "p4ssw0rdXYZ", "Passw0rd[24]x", PASSWORD):
         for place in ("a.py", "notes.md"):
             given = text.format(password)
             assert SecretScan().clean(given, place, place) == text.format("REDACTED")
