@@ -15,7 +15,7 @@ from .pieces import Piece, Pieces, UnderQuery, line_gap, split_lines
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
 _FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
-_UNWANTED, _AROUND, _LATER, _CHANGED, _ABOVE = range(5)
+_AROUND_UNWANTED, _UNWANTED, _AROUND, _LATER, _CHANGED, _ABOVE = range(6)
 """Order of leaving: lines of lock files, around a change, changed ones, above the first file."""
 MAX_FIRST_CHANGES = 40
 """Changed lines of a file before its later ones."""
@@ -40,8 +40,10 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
             parts.append(Piece(lines[number], keep, file, skeleton=True))
             end = _end_of_hunk(lines, number, hunk_head)
             for line in lines[number + 1 : end]:
-                keep = _UNWANTED if is_unwanted else _AROUND
-                if line[0] in "+-" and not is_unwanted:
+                keep = _AROUND_UNWANTED if is_unwanted else _AROUND
+                if line[0] in "+-" and is_unwanted:
+                    keep = _UNWANTED
+                elif line[0] in "+-":
                     changed += 1
                     keep = _CHANGED if changed <= MAX_FIRST_CHANGES else _LATER
                 parts.append(Piece(line, keep, hunk))

@@ -139,6 +139,13 @@ def test_a_query_finds_its_hunk_behind_more_changes_than_have_room() -> None:
     assert "--- a/f21\n+++ b/f21\n" in shown and "+sleep(attempt, 21)\n" in shown
 
 
+def test_the_changes_of_a_lock_file_alone_stay_before_the_lines_around() -> None:
+    hunks = "".join(f"@@ -{n},3 +{n},3 @@\n a{n}\n-b{n}\n+c{n}\n d{n}\n" for n in range(1, 40, 4))
+    found = [variant.text for variant in divided(f"--- a/go.sum\n+++ b/go.sum\n{hunks}").variants()]
+    assert any("+c37\n" in cut and "\n a1\n" not in cut for cut in found)
+    assert not any("\n a1\n" in cut and "+c37\n" not in cut for cut in found)
+
+
 @pytest.mark.parametrize("path", ["go.sum", "web/package-lock.json", "app.min.js"])
 @pytest.mark.parametrize(
     "head", ["diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n", "--- {0}\t9\n+++ {0}\t9\n"]
