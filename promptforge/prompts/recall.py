@@ -24,7 +24,6 @@ MIN_SHARE_OF_WORDS = 0.35
 MIN_SHARE_OF_BEST = 0.7
 """And this share of what the best text holds."""
 MAX_TEXTS_REMEMBERED = 2048
-MAX_RECALLS_REMEMBERED = 64
 RECALL_LAYOUT = "documents"
 """The layout of passages of earlier turns."""
 RECALL_OVERHEAD_TOKENS = 24
@@ -105,20 +104,14 @@ def recall_passages(
     options = composer.options
     about = composer.cost_key, options.format, options.marker, current and current.templates
     key = *map(id, (*given, *shown)), about, question, tokens, *beside
-    known = _recalled.get(key)
-    if known is None:
+
+    def recall(_: Message) -> tuple[str, object, object]:
         items = choose_hidden(question, list(find_hidden(history, fitted, asked)))
         text = _print_answers(composer, items, question, tokens, current, beside, shown)
-        known = text, given, shown  # so long as the messages are kept, no others have their ids
-        if len(_recalled) >= MAX_RECALLS_REMEMBERED:
-            _recalled.clear()
-        if composer.cost_key is not None:
-            _recalled[key] = known
-    return known[0]
+        return text, given, shown  # so long as the messages are kept, no others have their ids
 
-
-_recalled: dict[tuple[object, ...], tuple[str, object, object]] = {}
-"""Each step of a turn asks for the passages of the one before."""
+    # The next step of the turn asks again. Kept with the last message, it goes when that goes.
+    return history.messages[end - 1].fact(composer.cost_key and key, recall)[0]
 
 
 def _print_answers(

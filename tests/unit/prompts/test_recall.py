@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
 import pytest
 
 import promptforge as pf
-from promptforge.prompts.messages import ToolCall
+from promptforge.prompts.messages import Message, ToolCall
 from promptforge.prompts.recall import RECALL_LAYOUT, Hidden, choose_hidden, find_answers
 from promptforge.rendering.renderer import ContextRenderer
 
@@ -176,3 +177,16 @@ def test_the_steps_of_a_turn_print_their_passages_once(printed: list[int]) -> No
     edited = renderer.prompt(history=history, to="openai")
     assert printed and "the pump of Wels is 911 bar" in str(edited.request)
     assert edited.request == pf.Renderer(**options).prompt(history=history, to="openai").request
+
+
+def test_what_was_recalled_goes_with_its_conversation() -> None:
+    def live() -> int:
+        gc.collect()
+        return sum(isinstance(each, Message) for each in gc.get_objects())
+
+    before = live()
+    for _ in range(2):
+        renderer = pf.Renderer(profile="gpt", context_window=900, reserve=0, recall_share=0.3)
+        renderer.prompt(history=steps_of_a_turn()[:-4], to="openai")
+        del renderer
+    assert live() == before
