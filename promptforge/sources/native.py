@@ -16,6 +16,8 @@ MAX_RECORDS = 1_000_000
 _Records = list[Item]
 _METADATA = attrgetter("metadata")
 PLACES = ("kind", "name", "path", "url")
+TOLD = frozenset(("source", "url", "path", "file_path", "file_name", "name", "title"))
+"""Metadata that tell the place of a text without one of `PLACES`."""
 _NO_METADATA: dict[str, Any] = {}
 _T = TypeVar("_T")
 
@@ -76,9 +78,19 @@ def _is_convertible(record: object) -> bool:
     """Tell whether msgspec may convert it; of other mappings it reads all pairs, maybe endless."""
     if type(record) is dict:
         metadata = record.get("metadata", _NO_METADATA)
-        # Of a text with metadata and no place of its own, these may tell the place.
-        return type(metadata) is dict and (not metadata or any(map(record.get, PLACES)))
+        return type(metadata) is dict and not tells_place(record)
     return type(record) is Item
+
+
+def tells_place(record: dict[str, Any]) -> bool:
+    """Tell whether the metadata of a record without a kind, name, path and URL may name its place.
+
+    Most programs write a source by hand so: `{"content": "…", "metadata": {"source": "a.md"}}`.
+    """
+    metadata = record.get("metadata")
+    if type(metadata) is not dict or TOLD.isdisjoint(metadata):
+        return False
+    return not any(type(place) is str and place for place in map(record.get, PLACES))
 
 
 def _with_plain(item: Item, metadata: dict[str, Any]) -> Item | None:

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from ..plain_data import exact_str
-from .native import PLACES, guarded
+from .native import PLACES, TOLD, guarded, tells_place
 from .objects import Fields, Row, mapping
 from .shapes import (
     ITEM_FIELDS,
@@ -285,9 +285,10 @@ def _rename(record: Fields) -> Fields:
             field = "url" if URL_SCHEME.match(value) else "path"
             if renamed.get(field) is None:
                 renamed[field] = renamed.pop(key)
-    about = mapping(renamed.get("metadata"))
-    if not about or any(map(renamed.get, PLACES)):
+    if not tells_place(renamed):
         return renamed
-    # Most programs write the source of a text so: {"content": "…", "metadata": {"source": "a.md"}}.
+    metadata = renamed["metadata"]
+    about = {key: metadata[key] for key in (*TOLD, *KEYS["page"]) if key in metadata}
+    told = name_page({**place_of(about), "metadata": about})
     own = {field: value for field, value in renamed.items() if value is not None}
-    return name_page(place_of(about) | own | {"metadata": about}) | {"metadata": own["metadata"]}
+    return {field: told[field] for field in PLACES if field in told} | own

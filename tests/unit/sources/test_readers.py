@@ -315,7 +315,8 @@ def test_a_page_is_a_source_of_its_own() -> None:
         ({"metadata": {"title": "T"}, "path": None}, {"name": "T"}),
         ({"metadata": {"source": "a.md"}, "name": "own"}, {"name": "own"}),
         ({"metadata": {"url": "https://a.b"}, "kind": "mitre_attack"}, {"kind": "mitre_attack"}),
-        ({"metadata": {"topic": "t"}}, {}),
+        ({"metadata": {"topic": "t", "location": "Berlin", "language": "en"}}, {}),
+        ({"metadata": {"source": "a.md", "language": "en", "start_line": 9}}, {"path": "a.md"}),
     ],
 )
 def test_metadata_tell_the_place_of_a_text_without_one(
@@ -323,3 +324,9 @@ def test_metadata_tell_the_place_of_a_text_without_one(
 ) -> None:
     found = clean({"content": "c", **record})
     assert found == Item(content="c", metadata=record["metadata"], **expected)
+
+
+@pytest.mark.parametrize("odd", [{1: 2, "source": "a.md"}, types.SimpleNamespace(source="a.md")])
+def test_odd_metadata_of_a_text_without_a_place_are_said_and_lose_no_text(odd: object) -> None:
+    item, said = read({"content": "c", "metadata": odd})
+    assert item.content == "c" and [each[:5] for each in said][:1] == ["PF203"]
