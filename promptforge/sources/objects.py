@@ -193,6 +193,13 @@ def is_there(value: object) -> bool:
     return value is not None and (not isinstance(value, float) or value == value)
 
 
+MAX_WHOLE = 2**53 - 1
+
+
 def without_point(value: Any) -> Any:
-    """Write a whole number that is a float as it was before its column of pandas had a gap."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Write a whole number that is a float as it was before its column of pandas had a gap.
+
+    A larger one than `MAX_WHOLE` may have been another: 2^53 and 2^53 + 1 are one float.
+    """
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= MAX_WHOLE
+    return int(value) if is_whole else value

@@ -113,6 +113,11 @@ def test_an_id_is_given_or_derived(given: dict[str, Any], shown: str) -> None:
     assert record({"items": [ITEM], **given})["id"] == shown
 
 
+def test_a_number_with_a_point_that_may_have_been_another_is_no_id() -> None:
+    made = record({"items": [ITEM], "id": 9007199254740993.0})
+    assert made["message"] == "id: expected text or a whole number, found float"
+
+
 def test_a_whole_prompt_is_that_of_the_renderer() -> None:
     row = {"items": [ITEM], "system": "be kind", "user": "why?", "history": "history.json"}
     prompt = pf.Renderer().prompt(
