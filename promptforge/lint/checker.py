@@ -442,7 +442,7 @@ class _Check:
         deep = name.count("/")
         # `Layout.yaml` is another name on Linux; an editor of Windows adds `.txt`.
         spelt = path.name.lower().removesuffix(".txt")
-        if spelt in ("layout.yml", "layout.yaml") and path.name != "layout.yaml":
+        if spelt.endswith(("layout.yml", "layout.yaml")) and path.name != "layout.yaml":
             return '; settings are called "layout.yaml"'
         if suffix in (".jinja", ".jinja2", ".tmpl") or name.endswith(".j2.txt"):
             return '; templates are called "LAYOUT/PART.EXT.j2"'

@@ -120,6 +120,7 @@ FILES: dict[str, tuple[str, str]] = {
     "templates/mine/layout.yml": ("PF824", "base: chunks"),
     "templates/mine/Layout.yaml": ("PF824", "base: chunks"),
     "templates/mine/layout.yaml.txt": ("PF824", "base: chunks"),
+    "templates/mine/my-layout.yml": ("PF824", "base: chunks"),
     "templates/chunks/item.md.jinja2": ("PF824", "x"),
     "templates/chunks/deep/item.md.j2": ("PF824", "x"),
     "templates/chunks/two words.md.j2": ("PF824", "x"),
