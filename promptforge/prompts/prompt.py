@@ -431,7 +431,12 @@ class _PromptMaker:
             warnings = result.warnings
             if result.max_tokens != fitter.cap:  # the room that the window left
                 way = "a larger max_tokens has", f"{self.options.raise_window} to have"
-                warnings = [replace(each, message=each.message.replace(*way)) for each in warnings]
+                warnings = [
+                    replace(each, message=each.message.replace(*way))
+                    if each.code == "PF114"
+                    else each
+                    for each in warnings
+                ]
         if self.cites:  # each item is a block of its own, and no text of them all is sent
             warnings = [each for each in warnings if each.code != "PF712"]
         text = composed.text
