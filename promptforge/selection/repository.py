@@ -59,7 +59,8 @@ ASIDE_WEIGHT = 0.3
 the query says nothing of tests: they repeat the words of what they are about, and seldom answer."""
 LOG_FACTOR = 10.0
 """A chunk of a list of changes has to match so much better than all others, unless the query asks
-for changes: it repeats the words of what changed, and a hundred of its lines hold no answer."""
+for changes: it repeats the words of what changed, and a hundred of its lines hold no answer. A
+licence has to, too: of Apache's "how does it work" finds twenty works."""
 DAMPING = 0.85
 """Share of its rank that a file passes on; the usual figure."""
 ROUNDS = 30
@@ -98,7 +99,11 @@ found fewer answers, and a name in passing took it from them; a weight of 3 foun
 _NAME = late_pattern(r"[^\s`'\"*,;:?!()<>#{}|“”‘’«»…]{1,400}")
 _ENDING = late_pattern(r"/|\.\w{0,9}[a-z]")
 _TEST_TERM = "test"
-_LOG_TERMS = frozenset({"chang", "changelog", "releas", "version", "upgrad"})
+_TERMS_OF_ROLE = {
+    "log": frozenset({"chang", "changelog", "releas", "version", "upgrad"}),
+    "licence": frozenset({"licens", "licenc", "copyright", "warranty"}),
+}
+"""Role of files that hold the words of many queries → terms of those that ask for them."""
 _LIMITING_WORDS = frozenset({"again", "few", "most"})
 """Stop words that a program says otherwise: "at most" is its `limit`, "again" its `retry`."""
 _DEFINITION = late_pattern(
@@ -319,9 +324,8 @@ def _weigh_by_role(
     if _TEST_TERM not in wanted:
         aside = find_asides(below, roles) - _find_asked_translations(worths, file_of, below, roles)
     named = find_named(query, paths)
-    logs = set[int]()  # they repeat the words of what they tell of
-    if _LOG_TERMS.isdisjoint(wanted):
-        logs.update(number for number, role in enumerate(roles) if role == "log")
+    unasked = [role for role, terms in _TERMS_OF_ROLE.items() if terms.isdisjoint(wanted)]
+    logs = {number for number, role in enumerate(roles) if role in unasked}
     others = (worth for file, worth in zip(file_of, worths, strict=True) if file not in logs)
     least = LOG_FACTOR * max(others, default=0.0)
     for number, file in enumerate(file_of):

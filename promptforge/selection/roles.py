@@ -8,7 +8,9 @@ from typing import Literal
 from ..model import Item
 from ..text.words import late_pattern
 
-Role = Literal["main", "aside", "manual", "log", "patch", "picture", "entry", "manifest", ""]
+Role = Literal[
+    "main", "aside", "manual", "log", "licence", "patch", "picture", "entry", "manifest", ""
+]
 """`main`: a program that a user starts, a book's list of chapters. `aside`: a test, an example, or
 others' work. `manual`: a program that makes a manual. `log`: a list of changes. `entry`: a README
 at the top."""
@@ -36,6 +38,10 @@ _LOG = late_pattern(
     r"(?:[-_][\w.-]*?)?(?:\.(?:md|markdown|rst|txt|adoc|html))?$"
     r"|(?:^|/)(?:changelogs?|\.?changesets?|release[-_]?notes|what[-_]?s?[-_]?new)/"
     r"|(?:^|/)docs?/(?:[^/]+/){0,3}releases/"
+)
+_LICENCE = late_pattern(
+    r"(?i)(?:^|/)(?:(?:un)?licen[cs]es?|copying|copyright|notice)(?:[-_][\w-]{1,99})?"
+    r"(?:\.(?:apache|bsd|l?gpl|lesser|mit|mpl|md|rst|txt)){0,3}$"
 )
 _MANUAL = late_pattern(r"(?i)(?:packages/)?(?:docs?|documentation|website)/")
 _MAIN = late_pattern(
@@ -87,6 +93,8 @@ def role_of(path: str, marked: Mapping[str, bool] = NO_MARKS) -> Role:
         return "picture"
     if _LOG.search(path):
         return "log"
+    if _LICENCE.search(path):
+        return "licence"
     if _MAIN.search(path):
         return "main"
     return "manual" if marked.get("documentation", _MANUAL.match(path) is not None) else ""

@@ -653,6 +653,13 @@ def test_a_licence_is_shown_once_and_its_words_are_no_answer() -> None:
     assert len(shown) > 4
 
 
+def test_the_text_of_a_licence_answers_only_who_asks_for_it() -> None:
+    terms = "The Work is what the licensor puts to work.\n\nA Pool of works is a Work.\n\n" * 20
+    items = [*_large_repository(), pf.Item(kind="file", content=terms, path="LICENSE.txt")]
+    assert "LICENSE" not in _ask(items, "how does the pool work").text
+    assert "LICENSE" in _ask(items, "what does the license say of a pool").text
+
+
 def test_the_pieces_in_a_part_of_a_text_go_first() -> None:
     comment = "# Permission is granted to all who ask for it.\n" * 6
     text = f"{comment}\nimport os\n\n\ndef f():\n    a = 1\n    return a\n"
