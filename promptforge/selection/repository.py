@@ -506,14 +506,26 @@ class RepositoryRelevance(Relevance):
                     found.setdefault(number, chunk.worth)
         return found
 
-    def extents_of(self, chunk: RankedChunk) -> list[range]:
+    def extents_of(self, chunk: RankedChunk) -> list[Sequence[int]]:
         """Return the passages that a chunk may show: those of all a short file, then its own."""
         text = readable_text(self._asked.items[chunk.file])
-        own = self.passages_in(chunk)
+        own = self._without_links(chunk.file, self.passages_in(chunk))
         if len(text) > MAX_WHOLE_PROGRAM_CHARACTERS:
             return [own]
-        start = self._shared_comments[chunk.file][1]
-        return [self.passages_in(chunk._replace(start=start, end=len(text))), own]
+        whole = chunk._replace(start=self._shared_comments[chunk.file][1], end=len(text))
+        return [self._without_links(chunk.file, self.passages_in(whole)), own]
+
+    def _without_links(self, index: int, numbers: Sequence[int]) -> Sequence[int]:
+        """Leave out the menus of a page where the rest has all their words of the query."""
+        divided = self.divide(index)
+        if divided is None:
+            return numbers
+        main = [number for number in numbers if divided.parts[number].kind != "aside"]
+        held = [
+            self.count_terms("".join(divided.parts[number].text for number in each))
+            for each in (numbers, main)
+        ]
+        return main if main and held[1] == held[0] else numbers
 
     def count_terms(self, text: str) -> int:
         """Return how many terms of the query a text holds."""

@@ -660,6 +660,20 @@ def test_the_text_of_a_licence_answers_only_who_asks_for_it() -> None:
     assert "LICENSE" in _ask(items, "what does the license say of a pool").text
 
 
+MENU = "".join(f'<li><a href="/{n}.html">Pool {n}</a></li>\n' for n in range(30))
+PAGE = f"<html><body><nav><ul>{MENU}</ul></nav><main><p>A pool holds free connections.</p></main>"
+
+
+@pytest.mark.parametrize(
+    ("query", "menu"), [("which connections does a pool hold", False), ("pool 17", True)]
+)
+def test_the_menu_of_a_page_is_shown_where_it_alone_has_a_word(query: str, menu: bool) -> None:
+    items = [*_large_repository(4), pf.Item(kind="file", content=PAGE, path="pool.html")]
+    result = _ask(items, query, max_tokens=1200)
+    assert ("Pool 17<" in result.text) == menu
+    assert menu or "<p>A pool holds free connections.</p>" in result.text
+
+
 def test_the_pieces_in_a_part_of_a_text_go_first() -> None:
     comment = "# Permission is granted to all who ask for it.\n" * 6
     text = f"{comment}\nimport os\n\n\ndef f():\n    a = 1\n    return a\n"
