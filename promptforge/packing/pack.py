@@ -38,8 +38,6 @@ MAX_SHARED_COST = 4
 """Tokens, or characters, that the end of an item may share with the page around it."""
 MAX_WHOLE_IN_VAIN = 8
 """Pages measured with an item whole that costs too much so, after which no other is tried."""
-
-
 MAX_JOINS = 4
 """Times that chosen items are joined and the room that this leaves is filled."""
 

@@ -220,9 +220,7 @@ class FilePassages(Passages):
 
     def __init__(self, page: Page, asked: RepositoryRelevance) -> None:
         super().__init__(page, asked)
-        self._chunks = asked.chunks
-        self._extents_of = asked.extents_of
-        self._count_terms = asked.count_terms
+        self._files = asked
 
     def choose(
         self, walk: Sequence[int], room: PassageRoom, most: int | None
@@ -233,7 +231,7 @@ class FilePassages(Passages):
         aside: list[ChosenPassage] = []
         spent = put_aside = 0.0
         in_vain = 0
-        for chunk in self._chunks:
+        for chunk in self._files.chunks:
             is_new = chunk.file not in taken
             if chunk.file not in among or (is_new and most is not None and len(taken) >= most):
                 continue
@@ -266,7 +264,7 @@ class FilePassages(Passages):
 
         Of a chunk without any room, all of it.
         """
-        for numbers in self._extents_of(chunk):
+        for numbers in self._files.extents_of(chunk):
             fresh = [ChosenPassage(chunk.file, n) for n in numbers if n not in shown]
             needed = self._needed(fresh, shown)
             cost = self._cost_of(chunk.file, needed, unit)
@@ -281,7 +279,7 @@ class FilePassages(Passages):
 
         def place(passage: ChosenPassage) -> tuple[bool, int]:
             text = "" if divided is None else divided.parts[passage.number].text
-            return passage.number not in signs, -self._count_terms(text)
+            return passage.number not in signs, -self._files.count_terms(text)
 
         for passage in sorted(fresh, key=place):
             more = self._needed([passage], shown | held)

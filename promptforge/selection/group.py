@@ -81,14 +81,6 @@ def best_at_edges(entries: Sequence[Entry]) -> list[Entry]:
     return [*entries[::2], *reversed(entries[1::2])]
 
 
-def _best_file_first(members: Sequence[Entry]) -> tuple[float, int]:
-    """Return the sort key of a file: its best rank, then the place of its first item.
-
-    Two files may tie though the best item of the later one stands before that of the other.
-    """
-    return _best_first(members[0])[0], min(entry.index for entry in members)
-
-
 def group_entries(
     entries: Iterable[Entry],
     by: str = "none",
@@ -122,7 +114,10 @@ def group_entries(
     # Those of `first` that have members, then all others in the order of their best item.
     by_line = by == "file" and order == "score"
     if by_line:
-        groups = dict(sorted(groups.items(), key=lambda group: _best_file_first(group[1])))
+        # Two files may tie though the best item of the later one stands before that of the other.
+        firsts = {name: min(entry.index for entry in held) for name, held in groups.items()}
+        names = sorted(groups, key=lambda name: (-groups[name][0].rank, firsts[name]))
+        groups = {name: groups[name] for name in names}
     names = list(dict.fromkeys([*(name for name in first if name in groups), *groups]))
     sections = []
     for name in names:

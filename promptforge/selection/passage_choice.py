@@ -365,8 +365,11 @@ class _Chooser:
         # Where a lower bound of the ratio is the best, so is the ratio, and nothing is counted.
         for cost in (self._least, self._cost):
             ratio = value
-            if extra:
-                ratio = _with_extra(value, cost(number, passage), extra)
+            if extra:  # what has none to pay for stays: by the token, length cancels
+                own = cost(number, passage)
+                # A user's counter may take an added text for nothing, or for less than nothing.
+                if own + extra > 0:
+                    ratio = value * own / (own + extra)
             if not self._heap or (-ratio, number, passage) <= self._heap[0]:
                 return False
         heapq.heappush(self._heap, (-ratio, number, passage))
@@ -379,17 +382,6 @@ class _Chooser:
         if not document.opened:
             extra += self._header(number) + self._gap
         return extra
-
-
-def _with_extra(value: float, cost: float, extra: float) -> float:
-    """Return a value, less where a passage's own cost is a small share of what it brings.
-
-    Without headings and header to pay for it stays: by the token, length cancels.
-    """
-    # A user's counter may take an added text for nothing, or for less than nothing.
-    if cost + extra <= 0:
-        return value
-    return value * cost / (cost + extra)
 
 
 def _shares_of_worth(match: Sequence[float], document: _Document) -> list[float]:

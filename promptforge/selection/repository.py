@@ -59,8 +59,8 @@ ASIDE_WEIGHT = 0.3
 the query says nothing of tests: they repeat the words of what they are about, and seldom answer."""
 LOG_FACTOR = 10.0
 """A chunk of a list of changes has to match so much better than all others, unless the query asks
-for changes: it repeats the words of what changed, and a hundred of its lines hold no answer. A
-licence has to, too: of Apache's "how does it work" finds twenty works."""
+for changes: it repeats the words of what changed, and a hundred of its lines hold no answer. So has
+a licence: Apache's holds "work" twenty times."""
 DAMPING = 0.85
 """Share of its rank that a file passes on; the usual figure."""
 ROUNDS = 30
@@ -98,7 +98,6 @@ found fewer answers, and a name in passing took it from them; a weight of 3 foun
 # Of `foo.py:12`, `foo.py#L3` and `foo.py's` the name is `foo.py`; `[id].tsx` keeps its brackets.
 _NAME = late_pattern(r"[^\s`'\"*,;:?!()<>#{}|“”‘’«»…]{1,400}")
 _ENDING = late_pattern(r"/|\.\w{0,9}[a-z]")
-_TEST_TERM = "test"
 _TERMS_OF_ROLE = {
     "log": frozenset({"chang", "changelog", "releas", "version", "upgrad"}),
     "licence": frozenset({"licens", "licenc", "copyright", "warranty"}),
@@ -321,7 +320,7 @@ def _weigh_by_role(
     below = below_shared_folder(paths)
     roles = roles or list(map(role_of, below))
     aside = set[int]()
-    if _TEST_TERM not in wanted:
+    if "test" not in wanted:
         aside = find_asides(below, roles) - _find_asked_translations(worths, file_of, below, roles)
     named = find_named(query, paths)
     unasked = [role for role, terms in _TERMS_OF_ROLE.items() if terms.isdisjoint(wanted)]
@@ -521,11 +520,9 @@ class RepositoryRelevance(Relevance):
         if divided is None:
             return numbers
         main = [number for number in numbers if divided.parts[number].kind != "aside"]
-        held = [
-            self.count_terms("".join(divided.parts[number].text for number in each))
-            for each in (numbers, main)
-        ]
-        return main if main and held[1] == held[0] else numbers
+        texts = ("".join(divided.parts[n].text for n in each) for each in (numbers, main))
+        whole, rest = map(self.count_terms, texts)
+        return main if main and rest == whole else numbers
 
     def count_terms(self, text: str) -> int:
         """Return how many terms of the query a text holds."""
@@ -779,7 +776,9 @@ class _Index:
         found: set[int] = set()
         text, folder = freeze(f"\n{text}"), posixpath.dirname(path)
         for name in _quoted_imports(text) if quoted else ():
-            found.update(self._find((*_quoted_parts(name),), folder))
+            *folders, last = name.split("/")  # `acme/net/pool.h`, without its suffix
+            parts = *folders, last.partition(".")[0] or last
+            found.update(self._find(tuple(filter(None, parts)), folder))
         for module, names in _IMPORT.findall(text):
             held: set[int] = set()
             for name in re.findall(r"(?:^|[(,])\s*(\w+)", names):
@@ -843,12 +842,6 @@ def _quoted_imports(text: str) -> list[str]:
         if not _QUOTE.search(text, text.rfind("\n", 0, named.start()), named.start())
     ]
     return names + _LISTED_IMPORT.findall(text)
-
-
-def _quoted_parts(name: str) -> list[str]:
-    """Return the parts of `./items.js` or `acme/net/pool.h`, without a suffix."""
-    *folders, last = name.split("/")
-    return [part for part in [*folders, last.partition(".")[0] or last] if part]
 
 
 def _dotted_parts(name: str) -> list[str]:
