@@ -12,7 +12,7 @@ import posixpath
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableSequence, Sequence, Set
 from functools import cache, partial
 from hashlib import blake2b
 from itertools import accumulate
@@ -299,7 +299,8 @@ def rank_chunks(
         worth(each.counts, each.own, each.words / mean_chunk) + shared[each.file] for each in chunks
     ]
     paths = [path for path, _ in files]
-    _weigh_by_role(worths, [each.file for each in chunks], query, wanted, paths, roles)
+    held = [own for _, own, _ in of_files]
+    _weigh_by_role(worths, [each.file for each in chunks], query, wanted, paths, held, roles)
     order = sorted(range(len(chunks)), key=lambda i: (-worths[i], i))
     return [
         RankedChunk(chunks[i].file, chunks[i].chunk.start, chunks[i].chunk.end, worths[i])
@@ -314,14 +315,18 @@ def _weigh_by_role(
     query: str,
     wanted: Collection[str],
     paths: Sequence[str],
+    held: Sequence[Set[int]],
     roles: Sequence[Role],
 ) -> None:
-    """Raise the worths of chunks in files that the query names; lower those in logs and asides."""
+    """Raise the worths of chunks in files that the query names; lower those in logs and asides.
+
+    `held` are the terms of the query that each file holds.
+    """
     below = below_shared_folder(paths)
     roles = roles or list(map(role_of, below))
     aside = set[int]()
     if "test" not in wanted:
-        aside = find_asides(below, roles) - _find_asked_translations(worths, file_of, below, roles)
+        aside = find_asides(below, roles) - _find_asked_translations(below, held, roles)
     named = find_named(query, paths)
     unasked = [role for role, terms in _TERMS_OF_ROLE.items() if terms.isdisjoint(wanted)]
     logs = {number for number, role in enumerate(roles) if role in unasked}
@@ -337,17 +342,15 @@ def _weigh_by_role(
 
 
 def _find_asked_translations(
-    worths: Sequence[float], file_of: Sequence[int], paths: Sequence[str], roles: Sequence[Role]
+    paths: Sequence[str], held: Sequence[Set[int]], roles: Sequence[Role]
 ) -> set[int]:
-    """Return translations that answer better than their English: it is asked in, or of, theirs."""
-    best = dict.fromkeys(paths, 0.0)
-    for file, worth in zip(file_of, worths, strict=True):
-        best[paths[file]] = max(best[paths[file]], worth)
+    """Return translations with terms that their English lacks: it is asked in, or of, theirs."""
+    terms = dict(zip(paths, held, strict=True))
     found = set[int]()
     for number, path in enumerate(paths):
-        english = english_of(path, best)
-        is_more = english is not None and best[path] > best[english]
-        if is_more and roles[number] not in ("aside", "log", "patch"):
+        english = english_of(path, terms)
+        is_asked = english is not None and not terms[path] <= terms[english]
+        if is_asked and roles[number] not in ("aside", "log", "patch"):
             found.add(number)
     return found
 
