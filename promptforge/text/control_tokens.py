@@ -49,9 +49,9 @@ class ControlTokens:
         self.bar = "\\" * (1 + longest_run)
         """The backslashes put into a token: one more than any token has in a row."""
         long = [token for token in bare if len(token) > 1]
-        self._places = _compiled(_either(long, r"\\*"))
-        self._barred = _compiled(_either(long, r"\\*", lead=rf"\\{{{len(self.bar)}}}"))
-        self._exact = re.compile(_either(exact, "", whole=True) or "(?!)")
+        self._places = re.compile(_either(long, r"\\*"))
+        self._barred = re.compile(_either(long, r"\\*", lead=rf"\\{{{len(self.bar)}}}"))
+        self._exact = re.compile(_either(exact, "", whole=True))
         singles = "".join(
             sorted({token[0].replace("\\", "", 1) for token in bare if len(token) == 1})
         )
@@ -70,15 +70,12 @@ class ControlTokens:
         shown = 0
         if self._single is not None and self._hint.search(text):
             text, shown = self._single.subn(_show_number, text)
-        if self._places is None or not self._places.search(text):
-            return text, shown
         text, broken = self._places.subn(rf"\g<0>{re.escape(self.bar)}", text)
         return text, shown + broken
 
     def restore(self, text: str) -> str:
         """Return the original of a text made by `break_up`."""
-        if self._barred is not None:
-            text = self._barred.sub(lambda match: match[0][0], text)
+        text = self._barred.sub(lambda match: match[0][0], text)
         if self._shown is not None:
             text = self._shown.sub(_restore_number, text)
         return text
@@ -132,10 +129,10 @@ def _either(tokens: Iterable[_Token], between: str, *, lead: str = "", whole: bo
     for token in tokens:
         heads.setdefault(token[0], []).append(token[1:])
     choices = [(head, _rest(rests, between)) for head, rests in sorted(heads.items())]
+    if not choices:
+        return "\0(?!)"  # never: a character is passed over faster than each place is tried
     if not whole:
         return "|".join(f"{head}{lead}(?={rest})" for head, rest in choices)
-    if not choices:
-        return ""
     # One group for all: every head is one character, so a look-behind tells which one was read.
     chosen = "|".join(f"(?<={head}){rest}" for head, rest in choices)
     return f"(?:{'|'.join(head for head, _ in choices)})(?=({chosen}))"
@@ -161,10 +158,6 @@ def _rest(tokens: Iterable[_Token], between: str) -> str:
     if len(branches) == 1:
         return between + branches[0]
     return f"{between}(?:{'|'.join(branches)})"
-
-
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    return re.compile(pattern) if pattern else None
 
 
 def _number(char: str) -> str:

@@ -385,14 +385,11 @@ _ENDS: dict[Unit, str] = {
 def _unit_ends(unit: Unit, is_ascii: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
     pattern = _ENDS[unit]
     if unit == "character":  # in ASCII, as most texts are, nothing combines
-        pattern = pattern.replace("MARKS", "" if is_ascii else _marks())
+        # `re` has no \p{M}; the standard library knows the marks one by one.
+        runs = () if is_ascii else categories(0xE01F0)
+        marks = (f"{chr(run[0])}-{chr(run[-1])}" for category, run in runs if category[0] == "M")
+        pattern = pattern.replace("MARKS", "".join(marks))
     return re.compile(pattern), re.compile("(?s:.*)" + pattern)
-
-
-def _marks() -> str:
-    # `re` has no \p{M}; the standard library knows the marks one by one.
-    marks = (run for category, run in categories(0xE01F0) if category[0] == "M")
-    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in marks)
 
 
 def first_split_point(text: str, start: int, stop: int) -> int | None:
