@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -104,7 +104,8 @@ def _comments_by_lexer(
     if lexer is None:
         return None
     spans: list[tuple[int, int]] = []
-    for start, token, part in _read_by(lexer, text):
+    found = call_foreign(lexer.get_tokens_unprocessed, PromptForgeError, text)
+    for start, token, part in iter(lambda: call_foreign(next, PromptForgeError, found, None), None):
         if is_late():  # at each `__END__` of HCL the lexer looks through the rest
             raise TimeoutError
         names = [str(name) for name in token]  # Comment.Single is ("Comment", "Single")
@@ -118,13 +119,6 @@ def _comments_by_lexer(
         if is_doc or (is_comment and not (names == ["Comment"] and language in _C_FAMILY)):
             spans.append((start, start + len(part)))
     return sorted(spans)
-
-
-def _read_by(lexer: Any, text: str) -> Iterator[tuple[int, Any, str]]:
-    """Yield what a lexer of Pygments finds; raises `PromptForgeError` where the lexer fails."""
-    found = call_foreign(lexer.get_tokens_unprocessed, PromptForgeError, text)
-    while (each := call_foreign(next, PromptForgeError, found, None)) is not None:
-        yield each
 
 
 def _is_in_doubt(text: str, begin: int, end: int, language: str) -> bool:

@@ -8,6 +8,7 @@ are read too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from math import log2
 
 from ..text.characters import freeze
@@ -176,7 +177,9 @@ def _held_by_head(
         return  # it always stays, but what is under it
     is_all = entry.first + len(few) == entry.last and max(map(len, few)) <= MAX_CHARS_OF_A_LINE
     if is_all and sum(not line.isspace() for line in few) <= most:
-        yield from _all_under(entries, number)
+        # Those under it stand one after another.
+        below = range(number + 1, len(entries))
+        yield from takewhile(lambda each: entries[each].first < entry.last, below)
         return
     is_document = entry.kind == DOCUMENT or (entry.parent < 0 and entry.key in _NAMING)
     waiting = list(entry.children)
@@ -194,9 +197,3 @@ def _held_by_head(
             return
         else:
             return
-
-
-def _all_under(entries: Sequence[DataEntry], number: int) -> Iterator[int]:
-    for child in entries[number].children:
-        yield child
-        yield from _all_under(entries, child)

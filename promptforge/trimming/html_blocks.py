@@ -383,8 +383,9 @@ class _Splitter:
     def _end_of_whole(self, tag: HtmlTag) -> int:
         """Return the end of the block that a tag begins, if it is one whatever it holds; else 0."""
         name, size = tag.name, tag.end - tag.start
-        if HEADING.fullmatch(name):
-            return self._end_of_heading(tag)
+        if HEADING.fullmatch(name):  # its end must be near, and no other begin before
+            edge = _HEADING_EDGE.search(self._text, tag.end, tag.end + MAX_HEADING_CHARS)
+            return edge.end() if edge and edge[1] else 0
         if name == "pre":
             return max(0, _end_of_element(self._text, name, tag.end, self._endless))
         is_long = size > (MAX_IMAGE_CHARS if name in _IMAGES else MAX_COMMENT_CHARS)
@@ -401,11 +402,6 @@ class _Splitter:
         if tag.name == "br" and self._was_break:
             self._end(tag.end)
         self._was_break = tag.name == "br"
-
-    def _end_of_heading(self, tag: HtmlTag) -> int:
-        """Return the place after the end tag of a heading; 0 if it is far or another begins."""
-        found = _HEADING_EDGE.search(self._text, tag.end, tag.end + MAX_HEADING_CHARS)
-        return found.end() if found and found[1] else 0
 
     def _read_start_tag(self, tag: HtmlTag) -> None:
         if self._name == "dt" and self._goes_on(tag):

@@ -208,8 +208,9 @@ def _read_statement(
             last -= 1
     else:
         last = max(last, _end_of_header(lines, read.depths, line, language))
-    heads = read.next_depths[last] > read.depths[line] or _has_empty_body(lines, last)
-    return last, heads
+    below = "".join(lines[last + 1 : last + 2]).lstrip()
+    is_empty = lines[last].rstrip().endswith("{") and below.startswith("}")
+    return last, is_empty or read.next_depths[last] > read.depths[line]
 
 
 def _read_lines(lines: Sequence[str], language: str | None) -> _Lines:
@@ -435,15 +436,6 @@ def _declares_with_brackets(line: str) -> bool:
     return typed and not _CONTROL.match(line)
 
 
-def _is_function(header: str) -> bool:
-    return _FUNCTION.match(header) is not None or _declares_with_brackets(header)
-
-
-def _has_empty_body(lines: Sequence[str], last: int) -> bool:
-    following = "".join(lines[last + 1 : last + 2])
-    return lines[last].rstrip().endswith("{") and following.lstrip().startswith("}")
-
-
 def _may_begin(line: str) -> bool:
     line = line.rstrip()
     others = _CONTROL.match(line) or _IMPORT_LINE.match(line)
@@ -469,8 +461,14 @@ def _rank_of_header(
     line = _STRING.sub("", "".join(header)).rstrip()
     if line.count("(") > line.count(")") and not line.endswith(("{", " (")):
         return NONE
-    if not held and (len(above) >= _SKELETON_DEPTH or _is_function(above[-1].text)):
-        return NONE
+    if not held:
+        outer = above[-1].text
+        if (
+            len(above) >= _SKELETON_DEPTH
+            or _FUNCTION.match(outer)
+            or _declares_with_brackets(outer)
+        ):
+            return NONE
     if language in _TYPES_FIRST and _TYPE.match(text):
         return SIGNATURE
     if not heads:

@@ -240,17 +240,14 @@ class _JsonVariants(TrimmedVariants):
     def _keep(self, best: Sequence[_Node] = (), parts: Sequence[Sequence[_Node]] = ()) -> None:
         """Let the best nodes stay within all limits, then fewer of them, then `parts` alone."""
         self._wanted = best
-        self._steps = [(limit, best) for limit in self._limits]
+        steps = [(limit, best) for limit in self._limits]
         for limit in self._limits[-1:] if best else ():
-            self._steps += [(limit, best[:count]) for count in range(len(best) - 1, 0, -1)]
-            self._steps += [(BARE, nodes) for nodes in parts]
-            self._steps.append((limit, ()))
+            steps += [(limit, best[:count]) for count in range(len(best) - 1, 0, -1)]
+            steps += [(BARE, nodes) for nodes in parts]
+            steps.append((limit, ()))
         # A search halves its range with each step, and the next search soon asks for the same.
-        make = lru_cache(maxsize=VARIANTS_REMEMBERED)(self._variant)
-        super().__init__(len(self._steps), make)
-
-    def _variant(self, number: int) -> TrimmedText:
-        return self._write(*self._steps[number])
+        remember = lru_cache(maxsize=VARIANTS_REMEMBERED)
+        super().__init__(len(steps), remember(lambda number: self._write(*steps[number])))
 
     def _writer(self, limit: Limits, wanted: Sequence[_Node] = ()) -> _Writer:
         return _Writer(limit, self._marks, wanted, self._most)

@@ -252,14 +252,11 @@ def language_by_content(kind: str, text: str) -> str | None:
     found = _detect_once(text)
     if kind in PROGRAM_KINDS and not is_program(kind, found):
         return None
-    if found is None and kind in PROGRAM_KINDS and _is_prose(text):
-        return "text"
+    if found is None and kind in PROGRAM_KINDS:
+        words = split_words(text[:MIN_CHARS_READ].lower())
+        if sum(map(STOP_WORDS.__contains__, words)) > SHARE_OF_STOP_WORDS * len(words):
+            return "text"
     return found
-
-
-def _is_prose(text: str) -> bool:
-    words = split_words(text[:MIN_CHARS_READ].lower())
-    return sum(map(STOP_WORDS.__contains__, words)) > SHARE_OF_STOP_WORDS * len(words)
 
 
 def _detect(text: str) -> str | None:

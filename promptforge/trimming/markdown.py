@@ -159,6 +159,9 @@ class _Blocks(LineReader):
         while stop > start and self._is_blank(stop - 1):
             stop -= 1
         long = stop - start > MAX_LINES_WHOLE
+        # A fence at the end of a text may have no closing line.
+        last, mark = self._lines[stop - 1].strip(), token.markup
+        is_closed = len(last) >= len(mark) and not last.strip(mark[:1])
         if _PICTURE.match(text.lstrip()) and not (long and token.type == "table_open"):
             self._add(text, 0, under, kind)
         elif token.type == "paragraph_open":
@@ -171,13 +174,8 @@ class _Blocks(LineReader):
             row = self._slice(stop - 1, stop).rstrip("\r\n \t" if end == stop else "\r\n")
             lines = [*self._lines[start : stop - 1], row, rest[len(row) :]]
             self._add_lines(lines, (keep, under, kind), "row")
-        elif token.type == "fence" and long and self._is_closed(token, stop):
+        elif token.type == "fence" and long and is_closed:
             lines = [*self._lines[start : stop - 1], self._slice(stop - 1, end)]
             self._add_lines(lines, (keep, under, kind))
         else:
             self._add(text, keep - 2 * (token.type == "html_block"), under, kind)
-
-    def _is_closed(self, token: Any, stop: int) -> bool:
-        """Tell whether a fence has a closing line; at the end of a text it may have none."""
-        line = self._lines[stop - 1].strip()
-        return len(line) >= len(token.markup) and not line.strip(token.markup[0])

@@ -55,7 +55,9 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
                     break
                 end += 1
             file, changed = len(parts), 0
-            is_unwanted = unwanted_name(_last_name(lines[number])) is not None
+            # The last name in the line; a time may follow it.
+            name = lines[number].partition("\t")[0].strip().strip('"').replace(" ", "/")
+            is_unwanted = unwanted_name(name) is not None
             parts.append(Piece("".join(lines[number:end]), _CHANGED, skeleton=True))
             number = end
         else:
@@ -71,11 +73,6 @@ def _begins_file(lines: Sequence[str], number: int) -> bool:
     if lines[number].startswith("--- "):
         return number + 1 < len(lines) and lines[number + 1].startswith("+++ ")
     return True
-
-
-def _last_name(line: str) -> str:
-    """Return the last name in the first line of a file's diff; a time may follow it."""
-    return line.partition("\t")[0].strip().strip('"').replace(" ", "/").rpartition("/")[2]
 
 
 def _end_of_hunk(lines: Sequence[str], start: int, head: re.Match[str]) -> int:

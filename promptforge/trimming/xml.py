@@ -45,7 +45,11 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
                 return None
             while tag.end > ends[number]:
                 number += 1
-            closed, opened = _count_tag(tag, closed, opened)
+            # An element that the line opens, and closes again, counts as neither.
+            if tag.opens < 0 and not opened:
+                closed += 1
+            else:
+                opened += tag.opens
             declares = declares or (has_entities and text.startswith("<!DOCTYPE", tag.start))
             if not (around or opened or text.startswith(("<!", "<?"), tag.start)):
                 return None  # all of it is in this line
@@ -59,10 +63,11 @@ def read_elements(text: str, lines: Sequence[str]) -> list[DataEntry] | None:
             continue
         kind = HEADER if declares or (opened and not around) else ""
         column = len(around) - closed + 0.5 * bool(closed)
-        entry = reader.add(start, column, _name_of(lines[start]), kind)
+        name = _TAG_NAME.match(lines[start])
+        entry = reader.add(start, column, name[1] if name and not closed else "", kind)
         entry.end = reader.next = number
         if closed:
-            entry.closes, entry.key = around.pop(), ""
+            entry.closes = around.pop()
         around += [len(reader.entries) - 1] * opened
         start = number
     return None if around else reader.finish()
@@ -91,17 +96,3 @@ def _read_tags(text: str) -> Iterator[_Tag]:
                 opens = -1 if match[1] else int(not match[2])
         yield _Tag(place, end, opens)
         place = text.find("<", end) if end is not None else -1
-
-
-def _count_tag(tag: _Tag, closed: int, opened: int) -> tuple[int, int]:
-    """Return the elements that a line has closed and opened so far, but those within the line."""
-    if tag.opens > 0:
-        return closed, opened + 1
-    if tag.opens < 0:
-        return (closed, opened - 1) if opened else (closed + 1, opened)
-    return closed, opened
-
-
-def _name_of(line: str) -> str:
-    found = _TAG_NAME.match(line)
-    return found[1] if found else ""
