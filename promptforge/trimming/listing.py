@@ -53,7 +53,7 @@ def read_lines(text: str, lines: Sequence[str]) -> list[DataEntry]:
             columns = [found.get(number, column) for number, column in enumerate(columns)]
     depths = {column: depth for depth, column in enumerate(sorted({columns[n] for n in spoken}))}
     outer = [n for n in spoken if depths[columns[n]] == 0]
-    levels = _levels(text, lines, outer)
+    levels = _levels(text, lines, spoken, outer)
     for number, line in enumerate(lines):
         if columns[number] == len(line):
             if reader.entries:
@@ -90,12 +90,16 @@ def _matches(pattern: re.Pattern[str], lines: Sequence[str]) -> Iterator[tuple[i
             yield number, found
 
 
-def _levels(text: str, lines: Sequence[str], outer: Sequence[int]) -> dict[int, float]:
+def _levels(
+    text: str, lines: Sequence[str], spoken: Sequence[int], outer: Sequence[int]
+) -> dict[int, float]:
     """Return the level of each line that is not indented, where some are heads of the others."""
     banners = {n for n, _ in _matches(_BANNER, lines)}.intersection(outer)
     if len(banners) < MIN_BLOCKS:
         banners = set()
-    heads = _heads(text, lines, outer) - banners
+    # An empty line is above these, with rules such as `-----` between.
+    first = {n for before, n in pairwise(spoken) if any(map(str.isspace, lines[before + 1 : n]))}
+    heads = _heads(text, lines, outer, first.intersection(outer)) - banners
     levels = dict.fromkeys(outer, _ROW)
     levels |= dict.fromkeys(heads, _HEAD) | dict.fromkeys(banners, _BANNER_LEVEL)
     for before, number, after in zip(outer, outer[1:], outer[2:], strict=False):
@@ -108,14 +112,14 @@ def _levels(text: str, lines: Sequence[str], outer: Sequence[int]) -> dict[int, 
     return levels if len({*levels.values()}) > 1 else {}
 
 
-def _heads(text: str, lines: Sequence[str], outer: Sequence[int]) -> set[int]:
+def _heads(text: str, lines: Sequence[str], outer: Sequence[int], first: set[int]) -> set[int]:
     """Return the lines that begin a paragraph, or begin with the word that others of these do.
 
     The first host of a scan has no empty line above it. Rows begin alike too, but one after
     another.
     """
     has_heads = len(_PARAGRAPH.findall(text)) >= MIN_BLOCKS
-    first = {n for n in outer if n == outer[0] or _follows_blank(lines, n)}
+    first = first.union(outer[:1])
     openings = {n: found[0] for n, found in _matches(_OPENING, lines)}
     alike = Counter(openings[n] for n in outer if n in openings)
     wanted = {openings[n] for n in first if n in openings and alike[openings[n]] > 1}
@@ -124,15 +128,6 @@ def _heads(text: str, lines: Sequence[str], outer: Sequence[int]) -> set[int]:
             wanted.discard(openings.get(one, ""))
     heads = {n for n in outer if openings.get(n) in wanted}
     return heads | first if has_heads else heads
-
-
-def _follows_blank(lines: Sequence[str], number: int) -> bool:
-    """Tell whether an empty line is above a line, with rules such as `-----` between."""
-    while number > 0 and not lines[number - 1].strip(_MARGIN):
-        number -= 1
-        if lines[number].isspace():
-            return True
-    return False
 
 
 def _has_alike(lines: Sequence[str], first: int, outer: Sequence[int]) -> bool:

@@ -149,19 +149,16 @@ def _read(lines: Sequence[str]) -> Iterator[_Record]:
             ends = lines[number - 1][0] == " " and lines[start].startswith(_TRACEBACK)
             if ends and not has_stamps:
                 continue
-        yield _make_record(lines, start, number)
+        head = lines[start : min(number, start + LINES_OF_A_HEAD)]
+        severity = 0
+        # A stack trace says `error` in a line of its own.
+        if any(map(_ERROR.search, head)):
+            severity = 2
+        elif _WARNING.search(lines[start]):
+            severity = 1
+        shape = _CHANGING.sub("0", "".join(head)[:MAX_CHARS_COMPARED])
+        yield _Record(start, number, severity, shape)
         start = number
-
-
-def _make_record(lines: Sequence[str], start: int, end: int) -> _Record:
-    head = lines[start : min(end, start + LINES_OF_A_HEAD)]
-    severity = 0
-    # A stack trace says `error` in a line of its own.
-    if any(map(_ERROR.search, head)):
-        severity = 2
-    elif _WARNING.search(lines[start]):
-        severity = 1
-    return _Record(start, end, severity, _CHANGING.sub("0", "".join(head)[:MAX_CHARS_COMPARED]))
 
 
 def _make_pieces(

@@ -99,12 +99,6 @@ class TrimmedVariants:
         return map(self._make, self._numbers)
 
 
-def _spread(place: int) -> float:
-    """Return 0, 1/2, 1/4, 3/4, 1/8… (van der Corput): leaving out the greatest thins evenly."""
-    bits = bin(place)[:1:-1]
-    return int(bits, 2) / (1 << len(bits))
-
-
 class Piece(NamedTuple):
     """A stretch of a text that stays or goes as one."""
 
@@ -261,11 +255,7 @@ class Pieces:
         return found
 
     def text(
-        self,
-        kept: Collection[int],
-        beginning: tuple[int, str] | None = None,
-        *,
-        bare: bool = False,
+        self, kept: Collection[int], beginning: tuple[int, str] | None = None, *, bare: bool = False
     ) -> str:
         """Return the text of these pieces and all they need, with a mark at each gap.
 
@@ -418,8 +408,12 @@ class Pieces:
         return part.keep
 
     def thin(self, _part: Piece, place: int) -> float:
-        """Return the order of a piece among its equals in an outline; the least goes first."""
-        return -_spread(place)
+        """Return the order of a piece among its equals in an outline; the least goes first.
+
+        0, 1/2, 1/4, 3/4, 1/8… (van der Corput): leaving out the greatest thins evenly.
+        """
+        bits = bin(place)[:1:-1]
+        return -int(bits, 2) / (1 << len(bits))
 
     def is_title(self, index: int) -> bool:
         """Tell whether the first piece of an outline stays to its last."""
@@ -626,7 +620,8 @@ def _split_long(text: str, start: int, stop: int, most: int) -> Iterator[str]:
     """Yield `text[start:stop]`, in several parts if it has more than `most` characters."""
     while stop - start > most:
         least, last = start + most // 8, start + most // 3
-        end = next(_loose_ends(text, least, last), None)
+        ends = ([*pattern.finditer(text, least, last)] for pattern in _LOOSE_ENDS)
+        end = next((found[-1].end() for found in ends if found), None)
         if end is None and _SPACELESS.search(text, least, last):
             end = max(unit_ends(text, "character", least, last), default=None)
         if end is None:  # one word, or all of it between signs: up to the next end
@@ -635,13 +630,6 @@ def _split_long(text: str, start: int, stop: int, most: int) -> Iterator[str]:
         yield text[start:end]
         start = end
     yield text[start:stop]
-
-
-def _loose_ends(text: str, start: int, stop: int) -> Iterator[int]:
-    """Yield the places between two others where a part may end, the best first."""
-    for pattern in _LOOSE_ENDS:
-        found = [each.end() for each in pattern.finditer(text, start, stop)]
-        yield from reversed(found)
 
 
 def _spans_of_signs(text: str) -> list[tuple[int, int]]:

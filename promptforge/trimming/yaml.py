@@ -140,7 +140,10 @@ def _read_value(
     text = _TEXT_FOLLOWS.match(value)
     if text:
         if not any(map(str.isdigit, text[1])):
-            column = max(column, _depth_of_text(lines, number) - 1)
+            # The column of its first line: the others of a text are no less deep.
+            few = lines[number : number + MAX_LINES_OF_A_VALUE]
+            line = next((line for line in few if not line.isspace()), "")
+            column = max(column, len(line) - len(line.lstrip(" ")) - 1)
         stop = end_of_deeper(lines, number, column)
         for each in range(number, stop):
             if not lines[each].isspace():
@@ -157,13 +160,6 @@ def _read_value(
             number = reader.find_end(entry.code, find) or number
         entry.end = reader.next = number
     return number
-
-
-def _depth_of_text(lines: Sequence[str], number: int) -> int:
-    """Return the column of the first line with a text from one on: those of a text are no less."""
-    few = lines[number : number + MAX_LINES_OF_A_VALUE]
-    line = next((line for line in few if not line.isspace()), "")
-    return len(line) - len(line.lstrip(" "))
 
 
 def _end_of_quoted(lines: Sequence[str], start: int, value: str) -> int:
