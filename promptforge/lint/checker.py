@@ -23,12 +23,7 @@ from ..files.access import read_utf8
 from ..syntax.syntaxes import unknown_syntax
 from ..yaml_reader import load_yaml
 from .findings import Finding, about_file, drop_doubtful_edits, sort_findings
-from .samples import (
-    LayoutCost,
-    measure_layout,
-    try_layout,
-    try_prompts,
-)
+from .samples import LayoutCost, measure_layout, try_layout, try_prompts
 from .template_reader import PROMPT_VARIABLES, TemplateLibrary, prompt_part, variables_seen
 from .yaml_files import (
     LayoutFiles,
@@ -469,10 +464,13 @@ class _Check:
         wrong = {finding.path for finding in self.found if finding.severity == "error"}
         good = []
         for layout in self._formats:
-            settings = self._settings_files(layout)
+            folders = self._layouts.chain(layout.layout)
+            settings = [*(f"{folder}/layout.yaml" for folder in folders), "layout.yaml"]
             if self.asked.keys().isdisjoint({*layout.files, *settings}):
                 continue
-            if wrong.isdisjoint(self._paths_of(layout)):
+            names = set[str]().union(*map(self.library.reached, layout.files))
+            names.add(f"{layout.layout}/layout.yaml")
+            if wrong.isdisjoint(str(self.library.path(name)) for name in names):
                 good.append(layout)
         del good[MAX_LAYOUTS_TRIED:]
         for layout in good:
@@ -480,14 +478,6 @@ class _Check:
                 self.found += try_layout(self.library, layout, self.asked)
         self.found += try_prompts(self.library, self.asked, wrong)
         return good
-
-    def _settings_files(self, layout: LayoutFormat) -> list[str]:
-        folders = self._layouts.chain(layout.layout)
-        return [*(f"{folder}/layout.yaml" for folder in folders), "layout.yaml"]
-
-    def _paths_of(self, layout: LayoutFormat) -> set[str]:
-        names = set[str]().union(*map(self.library.reached, layout.files))
-        return {str(self.library.path(name)) for name in (*names, f"{layout.layout}/layout.yaml")}
 
     def measure(
         self, layouts: Sequence[LayoutFormat], tokenizer: str, most: int | None

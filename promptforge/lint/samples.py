@@ -21,7 +21,7 @@ from ..rendering.context import LanguageTags, Setting
 from ..rendering.page import Page
 from ..selection.filter import Candidates
 from ..templating.limits import TOO_MUCH_WORK
-from .findings import Finding, LintedText, about_file
+from .findings import Finding, about_file
 from .template_reader import TemplateLibrary
 from .yaml_files import LayoutFormat
 
@@ -215,29 +215,17 @@ def _try_prompt(
         message = f"given and not printed: {', '.join(parts)}; print {remedy}"
         yield about_file(template.text.path, "PF818", message)
     if bare is not None:
-        found = _find_mark(library, bare, names)
+        found = _bare_mark(library, bare, names, first.text.path)
+        if found.line or not lost:  # a part that is lost comes first
+            yield found
+
+
+def _bare_mark(library: TemplateLibrary, mark: str, names: list[str], otherwise: str) -> Finding:
+    """Return a finding about a mark, where it stands as it is printed, or else about a file."""
+    said = "has no {{ boundary }}, so a prompt with a part that holds it is refused"
+    for template in filter(None, map(library.template, names)):
+        found = re.search(re.escape(mark), template.text.text, re.IGNORECASE)
         if found is not None:
-            text, at = found
-            message = _bare_message(text.text[at : at + len(bare)])
-            yield text.at(at, len(bare), "PF819", message)
-        elif not lost:  # a part that is lost comes first
-            yield about_file(first.text.path, "PF819", _bare_message(bare))
-
-
-def _bare_message(mark: str) -> str:
-    return (
-        f"{quote(mark)} has no {{{{ boundary }}}}, so a prompt with a part that holds it is refused"
-    )
-
-
-def _find_mark(
-    library: TemplateLibrary, mark: str, names: list[str]
-) -> tuple[LintedText, int] | None:
-    """Return the template in which a mark stands as it is printed, and its offset."""
-    for name in names:
-        template = library.template(name)
-        if template is not None:
-            found = re.search(re.escape(mark), template.text.text, re.IGNORECASE)
-            if found is not None:
-                return template.text, found.start()
-    return None
+            message = f"{quote(found[0])} {said}"
+            return template.text.at(found.start(), len(mark), "PF819", message)
+    return about_file(otherwise, "PF819", f"{quote(mark)} {said}")

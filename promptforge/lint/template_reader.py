@@ -225,9 +225,7 @@ _FILTERS = {
     **{name: name for name in ("upper", "lower", "join")},
 }
 """Functions of other languages → the filter to use."""
-_TEXT_FILTERS = frozenset(
-    {"upper", "lower", "trim", "replace", "indent", "title", "truncate"}
-)  # fmt: skip
+_TEXT_FILTERS = frozenset({"upper", "lower", "trim", "replace", "indent", "title", "truncate"})
 """Filters that leave a long text long."""
 _FIELDS = {
     **{"file": "path", "filename": "path", "text": "content", "body": "content"},

@@ -149,9 +149,8 @@ class YamlKeys:
             self._places = find_places(text.text)
             self._check(values or {}, vocabulary)
             return
-        lines = [*text.text.split("\n")]
-        comments = ("", "#")
-        first = next((n for n, line in enumerate(lines, 1) if line.lstrip()[:1] not in comments), 1)
+        lines = enumerate(text.text.split("\n"), 1)
+        first = next((n for n, line in lines if line.lstrip()[:1] not in ("", "#")), 1)
         message = "the file has lines of the form `key: value`, with a blank after the colon"
         self.findings.append(text.on(first, "PF830", message))
 

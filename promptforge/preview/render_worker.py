@@ -245,13 +245,14 @@ def _page(result: Result, request: Request) -> Answer:
         for index, item in report.placed.items():
             facts = {name: getattr(item, name) for name in ("section", "title", "tokens", "whole")}
             shown.append({"index": index, "id": report.name(index), **facts})
+    options = msgspec.to_builtins(report.page.options.plain(result.tokenizer))
     answer: Answer = {name: getattr(result, name) for name in _SAID}
     return {
         **answer,
         "price": price_of(report.profile, result.tokens, exact=result.exact),
         "tokenizer": _short(result.tokenizer),
-        "options": _plain_options(result),
-        "reasons": _reasons(result),
+        "options": options,
+        "reasons": _reasons(result, options),
         "overrides": {str(i): word for i, word in report.page.candidates.overrides.items()},
         "overhead": report.page.count(report.page.render({})) if text else 0,
         "items": [
@@ -271,14 +272,9 @@ def _page(result: Result, request: Request) -> Answer:
     }
 
 
-def _plain_options(result: Result) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(result.report.page.options.plain(result.tokenizer))
-    return plain
-
-
-def _reasons(result: Result) -> dict[str, str]:
+def _reasons(result: Result, options: Mapping[str, Any]) -> dict[str, str]:
     """Return what the reasons of items mean, with the values of this rendering."""
-    options, found = _plain_options(result), {}
+    found = {}
     words = {"required", *result.report.counts, *result.report.page.candidates.overrides.values()}
     for reason in (REASONS[name] for name in REASONS if name in words):
         option, value = reason.option, options.get(reason.option or "")

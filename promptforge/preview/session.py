@@ -500,10 +500,14 @@ class Session:
 # --- words for the editor -------------------------------------------------------------------------
 
 _WORD_TABLES = {
-    "variable": "variables", "field of `item`": "fields", "tag": "tags", "filter": "filters",
-    "key": "layout_keys",
-}  # fmt: skip
-"""Heading of the first column of a table in the guide to templates → the kind of its words."""
+    "variable": ("variables", r"(.+)"),
+    "field of `item`": ("fields", r"\A(?:item\.)?(.*)"),
+    "tag": ("tags", r"{%\s*(\w+)"),
+    "filter": ("filters", r"\|\s*(\w+)"),  # `item.name \| code`, `list \| join(", ")`
+    "key": ("layout_keys", r"(.+)"),
+}
+"""Heading of the first column of a table in the guide to templates → the kind of its words, and
+the pattern of these in what stands in backticks."""
 REASON_LABELS = {
     name: {"short": reason.short, "lacks_room": reason.lacks_room}
     for name, reason in REASONS.items()
@@ -517,37 +521,27 @@ def words_of_templates() -> dict[str, dict[str, str]]:
 
     The tables of the guide to templates say it, so it is written once.
     """
-    found: dict[str, dict[str, str]] = {kind: {} for kind in _WORD_TABLES.values()}
-    kind = None
+    found: dict[str, dict[str, str]] = {kind: {} for kind, _ in _WORD_TABLES.values()}
+    kind = pattern = None
     guide = shipped_folder("templates") / "README.md"
     for line in read_utf8(guide).splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if not cells:
             kind = None
         elif cells[0] in _WORD_TABLES:
-            kind = _WORD_TABLES[cells[0]]
+            kind, pattern = _WORD_TABLES[cells[0]]
             if cells[1:2] == ["holds"]:  # the keys of a case
                 kind = None
-        elif kind is not None:
+        elif kind is not None and pattern is not None:
             meaning = " · ".join(cell.replace("\\|", "|") for cell in cells[1:])
             for words in re.findall(r"`([^`]+)`", cells[0]):
-                for word in _words_in(kind, words):
+                for word in re.findall(pattern, words):
                     found[kind].setdefault(word, meaning)
     found["variables"]["item"] = "the item of this template"
     for name in ("headers", "scores", "code"):
         found["variables"][name] = OPTION_VOCABULARY.rules[name].doc
     found["variables"]["line_numbers"] = OPTION_VOCABULARY.rules["lines"].doc
     return found
-
-
-def _words_in(kind: str, words: str) -> list[str]:
-    if kind == "filters":  # `item.name \| code`, `list \| join(", ")`
-        return re.findall(r"\|\s*(\w+)", words)
-    if kind == "tags":
-        return re.findall(r"{%\s*(\w+)", words)
-    if kind == "fields":
-        return [words.removeprefix("item.")]
-    return [words]
 
 
 # --- files that the page saves --------------------------------------------------------------------
