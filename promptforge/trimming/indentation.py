@@ -152,7 +152,10 @@ def read_indentation(text: str, language: str | None = None) -> Blocks | None:
         is_said = line in read.comments and depth <= read.next_of_code[line]
         if depth < 0 or line < blocks.next or is_said:
             continue
-        ended = _close_headers(open_headers, depth)
+        ended = -1
+        while open_headers and open_headers[-1].depth >= depth:
+            closed = open_headers.pop()
+            ended = closed.number if closed.depth == depth else -1
         parent = body = -1
         if open_headers:
             _, parent, body, *_ = open_headers[-1]
@@ -310,15 +313,6 @@ def _next_depths(depths: Sequence[int]) -> list[int]:
     for depth in reversed(depths[1:]):
         found.append(depth if depth >= 0 else found[-1])
     return found[::-1]
-
-
-def _close_headers(open_headers: list[_Header], depth: int) -> int:
-    """Close all headers of this depth or deeper; return the one of this depth, else -1."""
-    ended = -1
-    while open_headers and open_headers[-1].depth >= depth:
-        header = open_headers.pop()
-        ended = header.number if header.depth == depth else -1
-    return ended
 
 
 def _find_heredocs(lines: Sequence[str]) -> dict[int, int]:

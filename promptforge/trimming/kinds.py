@@ -259,7 +259,8 @@ def language_by_content(kind: str, text: str) -> str | None:
     return found
 
 
-def _detect(text: str) -> str | None:
+@lru_cache(maxsize=MAX_TEXTS_DETECTED)
+def _detect_once(text: str) -> str | None:
     """Return the language of a text; that of short Python is told by Python itself."""
     found = detect_language(text)
     is_short = found in _MAY_BE_PYTHON and len(text) <= MAX_CHARS_PARSED
@@ -268,9 +269,6 @@ def _detect(text: str) -> str | None:
 
         return "python" if parse_python(text) else found
     return found
-
-
-_detect_once = lru_cache(maxsize=MAX_TEXTS_DETECTED)(_detect)
 
 
 def is_cut_within_data(text: str, chars: int) -> bool:

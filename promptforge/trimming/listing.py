@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from ..text.words import late_pattern
@@ -48,7 +48,7 @@ def read_lines(text: str, lines: Sequence[str]) -> list[DataEntry]:
     columns = [len(line) - len(line.lstrip(_MARGIN)) for line in lines]
     spoken = [n for n, line in enumerate(lines) if columns[n] < len(line)]
     for pattern in (_NUMBER, _KEY):
-        found = {number: each.end() for number, each in _matches(pattern, lines)}
+        found = {number: each.end() for number, each in _matches(pattern, lines).items()}
         if 2 * len(found) > len(spoken) and len({*found.values()}) == 1:
             columns = [found.get(number, column) for number, column in enumerate(columns)]
     depths = {column: depth for depth, column in enumerate(sorted({columns[n] for n in spoken}))}
@@ -83,18 +83,15 @@ def _judge(lines: Sequence[str], entries: Sequence[DataEntry]) -> None:
         entry.place = number
 
 
-def _matches(pattern: re.Pattern[str], lines: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    for number, line in enumerate(lines):
-        found = pattern.match(line)
-        if found:
-            yield number, found
+def _matches(pattern: re.Pattern[str], lines: Sequence[str]) -> dict[int, re.Match[str]]:
+    return {number: found for number, found in enumerate(map(pattern.match, lines)) if found}
 
 
 def _levels(
     text: str, lines: Sequence[str], spoken: Sequence[int], outer: Sequence[int]
 ) -> dict[int, float]:
     """Return the level of each line that is not indented, where some are heads of the others."""
-    banners = {n for n, _ in _matches(_BANNER, lines)}.intersection(outer)
+    banners = set(_matches(_BANNER, lines)).intersection(outer)
     if len(banners) < MIN_BLOCKS:
         banners = set()
     # An empty line is above these, with rules such as `-----` between.
@@ -120,7 +117,7 @@ def _heads(text: str, lines: Sequence[str], outer: Sequence[int], first: set[int
     """
     has_heads = len(_PARAGRAPH.findall(text)) >= MIN_BLOCKS
     first = first.union(outer[:1])
-    openings = {n: found[0] for n, found in _matches(_OPENING, lines)}
+    openings = {n: found[0] for n, found in _matches(_OPENING, lines).items()}
     alike = Counter(openings[n] for n in outer if n in openings)
     wanted = {openings[n] for n in first if n in openings and alike[openings[n]] > 1}
     for one, other in pairwise(outer):

@@ -177,7 +177,9 @@ class _Reader:
         """Add the docstring of a body, its first line apart; return the other statements."""
         first = body[0]
         start, end = first.lineno - 1, self._end(first.end_lineno or first.lineno)
-        if not _is_text(first) or (len(body) > 1 and _start(body[1]) < end):
+        said = first.value if isinstance(first, ast.Expr) else None
+        is_text = isinstance(said, ast.Constant) and isinstance(said.value, str)
+        if not is_text or (len(body) > 1 and _start(body[1]) < end):
             return body
         rank = NONE if place.nested else SAYING
         top = self._docstring_top(start, end)
@@ -204,14 +206,6 @@ def _start(statement: ast.stmt) -> int:
     if isinstance(statement, _Definition) and statement.decorator_list:
         return statement.decorator_list[0].lineno - 1
     return statement.lineno - 1
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
 
 
 def _rank(unit: Unit) -> int:

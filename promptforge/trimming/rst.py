@@ -153,11 +153,6 @@ class _Blocks(LineReader):
             self._add(self._slice(self._lead, stop), self._keep(), self._under())
             self._lead = None
 
-    def _skip_deeper(self, number: int, stop: int, depth: int) -> int:
-        while number < stop and ((found := self._depths[number]) is None or found > depth):
-            number += 1
-        return number
-
     def _end_of_lines(self, number: int, stop: int) -> int:
         """Return the line after those that follow each other in one column, from this one on."""
         depth, end = self._depths[number], number + 1
@@ -177,7 +172,9 @@ class _Blocks(LineReader):
             end = self._end_of_table(number, stop)
         elif not _MARKED.match(line):
             end = self._end_of_lines(number, stop)
-        return self._skip_deeper(end, stop, depth)
+        # Blank lines have no column, and go with what is before them.
+        columns = ((line, self._depths[line]) for line in range(end, stop))
+        return next((line for line, at in columns if at is not None and at <= depth), stop)
 
     def _end_of_table(self, number: int, stop: int) -> int:
         """Return the line after the border that ends a table, with a blank line after it."""

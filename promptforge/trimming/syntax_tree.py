@@ -87,8 +87,6 @@ _LIST = late_pattern(r"^(?:const_declaration|var_spec_list|type_declaration)$")
 """Nodes with declarations between parentheses."""
 _WRAPPERS = {"statements", "statement_list", "block", "body_statement", "block_body"}
 """Nodes that hold all between two delimiters."""
-
-
 _MAX_DECLARATORS = 4
 """Levels of C's declarators around a name."""
 
