@@ -313,10 +313,7 @@ def _files(result: Result) -> list[list[str]]:
     # The template of the whole text first: the editor opens it.
     report = result.report
     page, templates, profile = report.page, report.templates, report.profile
-    named = [
-        page.layout.page_name,
-        *(name for name in page.layout.files() if name != page.layout.page_name),
-    ]
+    named = [page.layout.page_name, *page.layout.files()]
     drawn: dict[str, None] = {}
     for name in named:
         _gather(templates, name, drawn)

@@ -27,7 +27,7 @@ from ..syntax.syntax import VERBATIM
 from ..templating.language import Fields, OpenFields
 from ..templating.limits import NO_CHANGES, Changes, FuelTank, count_chars
 from ..templating.loader import Layout
-from ..text.delimiters import check_delimiters, delimiter_name
+from ..text.delimiters import check_delimiters
 from ..text.escape import Content, LoneMarker, VerbatimContent
 from ..text.format import Marks, append_marker, number_lines
 from ..text.languages import language_of
@@ -201,7 +201,7 @@ class ItemViews:
         self._items, self._layout, self._options, self._tank = items, layout, options, tank
         self._tag, self._nonce, self._controls = setting.tag, nonce, setting.controls
         self._marks = setting.trimmers.marks
-        self._delimiter = delimiter_name(self._marks.content_tag, nonce or "")
+        self._delimiter = f"{self._marks.content_tag}-{nonce or ''}"
         self._kind_titles = layout.settings.of_kinds("title")
         self._variants: dict[int, list[Variant]] = {}
         self._printers: dict[str, Callable[[Fields, int], tuple[str, Changes]]] = {}

@@ -79,9 +79,9 @@ def change_known(text: str, change: Callable[[str], str]) -> str:
     frozen = freeze(text)
     if frozen is text:
         return change(text)
-    return "".join(
-        change(text[run.start() : run.end()])
-        if run[0][0] != STAND_IN
-        else text[run.start() : run.end()]
-        for run in re.finditer(f"{STAND_IN}+|[^{STAND_IN}]+", frozen)
-    )
+
+    def change_run(run: re.Match[str]) -> str:
+        part = text[run.start() : run.end()]
+        return part if run[0][0] == STAND_IN else change(part)
+
+    return re.sub(f"{STAND_IN}+|[^{STAND_IN}]+", change_run, frozen)

@@ -288,11 +288,6 @@ def pick_nonce(texts: Iterable[str]) -> str:
     raise AssertionError("no nonce is free")
 
 
-def delimiter_name(word: str, nonce: str) -> str:
-    """Return the name of the tags around a content."""
-    return f"{word}-{nonce}"
-
-
 def check_delimiters(text: str, word: str, nonce: str, printed: Iterable[Set[str]]) -> None:
     """Raise `BrokenDelimiterError` unless `nonce` stands only in delimiters around contents.
 
@@ -305,7 +300,7 @@ def check_delimiters(text: str, word: str, nonce: str, printed: Iterable[Set[str
     # known by its ends.
     opened, *pieces = text.split(nonce)
     outside = [opened]
-    start, close = f"\n<{delimiter_name(word, '')}", f"\n</{delimiter_name(word, '')}"
+    start, close = f"\n<{word}-", f"\n</{word}-"
     known: set[str] = set()
     if pieces:  # most pages have none; the union is long
         known = known.union(*printed)
@@ -322,7 +317,7 @@ def check_delimiters(text: str, word: str, nonce: str, printed: Iterable[Set[str
             raise BrokenDelimiterError(f"{opened[-40:]}{nonce}{piece[:40]}".strip())
     if len(pieces) % 2:
         raise BrokenDelimiterError(nonce)
-    name = re.escape(delimiter_name(word.casefold(), _LETTER))
+    name = re.escape(f"{word.casefold()}-{_LETTER}")
     pattern = re.compile(rf"(?m)^[ \t]*<\s*/?\s*{name}[0-9]+\s*/?\s*>[ \t]*$")
     for part in outside:
         alike = pattern.search(read_leniently(part))

@@ -269,9 +269,8 @@ def _markup_of(found: Counter[str | None], sample: str, lines: int, is_said: boo
         found["markdown"] += points
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
-    return (
-        markup if found[markup] >= max(1 + (markup == "asciidoc"), MARKUP_SHARE * lines) else None
-    )
+    least = max(1 + (markup == "asciidoc"), MARKUP_SHARE * lines)
+    return markup if found[markup] >= least else None
 
 
 def _judge_by_tokens(

@@ -77,10 +77,8 @@ def language_of_text(path: str, text: str) -> str | None:
     language = language_of(path)
     if language == "c" and path.endswith(".h") and _CPP.search(freeze(f"\n{text}")):
         return "cpp"
-    if language == "typescript" and text.startswith(
-        ("<?xml", "<!DOCTYPE TS>")
-    ):  # Qt's translations
-        return "xml"
+    if language == "typescript" and text.startswith(("<?xml", "<!DOCTYPE TS>")):
+        return "xml"  # Qt's translations
     if language == "asciidoc" and text.startswith("-----BEGIN PGP "):  # a signature
         return "pem"
     return language or language_of_script(text)
