@@ -67,7 +67,7 @@ _IN_WORDS = late_pattern(
     r"(?i).*\.(?:mdx?|rst|txt|adoc|html?|ipynb|properties|strings|resx|arb)|(?:.*/)?(?:i18n|l10n"
     r"|locales?|lang(?:uage)?s?|messages|translations?|res|values-[^/]*)/.*\.(?:json|ya?ml|toml|xml)"
 )
-"""What has its words in files: settings may be of a country, and a program of a language."""
+"""Files that hold words to translate: settings may be of a country, a program of a language."""
 
 
 def role_of(path: str, marked: Mapping[str, bool] = NO_MARKS) -> Role:
