@@ -8,8 +8,6 @@ import pytest
 
 import promptforge as pf
 from promptforge.rendering.page import Page
-from promptforge.trimming.pieces import TrimmedVariants
-from promptforge.trimming.program import _ProgramPieces
 
 MAX_PAGES_BUILT = 40
 
@@ -233,18 +231,3 @@ def test_no_budget_builds_the_page_of_2000_files_more_than_40_times(
     text = overview(files, tokens)
     assert text
     assert len(built) <= MAX_PAGES_BUILT
-
-
-@pytest.mark.slow
-def test_a_guess_finds_an_outline_within_a_budget_in_fewer_tries(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made = counted_calls(monkeypatch, _ProgramPieces, "outline_text")
-    files = {f"part/step_{n}.py": program(n, 5 + n * 37 % 150) for n in range(40)}
-    budgets = (1_000, 4_000, 8_000)
-    guessed = [overview(files, budget) for budget in budgets]
-    tries = len(made)
-    with monkeypatch.context() as patch:
-        patch.setattr(TrimmedVariants, "guess", lambda *_: -1)
-        assert [overview(files, budget) for budget in budgets] == guessed
-    assert tries <= 0.8 * (len(made) - tries)
