@@ -282,10 +282,15 @@ def start_reading() -> Callable[[], Awaitable[bytes]]:
 def _read_all(chunks: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop) -> None:
     data = b"x"
     # The loop may be closed by then.
-    with contextlib.suppress(RuntimeError, concurrent.futures.CancelledError):
+    with contextlib.suppress(concurrent.futures.CancelledError):
         while data:
             data = _next_bytes()
-            asyncio.run_coroutine_threadsafe(chunks.put(data), loop).result()
+            waiting = chunks.put(data)
+            try:
+                asyncio.run_coroutine_threadsafe(waiting, loop).result()
+            except RuntimeError:
+                waiting.close()  # else Python warns at its end that nobody awaited it
+                return
 
 
 def _next_bytes() -> bytes:
