@@ -43,10 +43,8 @@ class ControlTokens:
         exact = [_characters(token) for token in tokens]
         # The search ignores backslashes, so they are left out of the patterns.
         bare = [tuple(char for char in token if char != _SLASH) for token in exact]
-        longest_run = max(
-            (len(run) for token in tokens for run in re.findall(r"\\+", token)), default=0
-        )
-        self.bar = "\\" * (1 + longest_run)
+        runs = re.findall(r"\\+", "\n".join(tokens))
+        self.bar = "\\" * (1 + max(map(len, runs), default=0))
         """The backslashes put into a token: one more than any token has in a row."""
         long = [token for token in bare if len(token) > 1]
         self._places = re.compile(_either(long, r"\\*"))

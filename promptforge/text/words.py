@@ -239,7 +239,12 @@ def terms_of_word(word: str) -> list[str]:
         return found
     runs = _RUN.findall(word)
     if not runs:
-        return [stem(_without_accents(word.lower()))]
+        lower = word.lower()
+        if lower[0] <= "\u052f":  # up to Cyrillic; past it, marks are letters
+            # Few people type accents into a query.
+            apart = normalize("NFKD", lower)
+            lower = "".join(char for char in apart if not unicodedata.combining(char))
+        return [stem(lower)]
     rest = [part for part in _RUN.split(word) if part]
     # A run of one character has no pair, and stands for itself.
     pairs = [run[i : i + 2] for run in runs for i in range(max(1, len(run) - 1))]
@@ -310,13 +315,6 @@ def is_distinctive_title(title: str) -> bool:
     if "_" in word or word.isupper():
         return False
     return word[0].isupper() or _RUN.match(word) is not None
-
-
-def _without_accents(word: str) -> str:
-    """Return a word of a European script without accents, which few people type into a query."""
-    if word[0] > "\u052f":  # past Cyrillic, where marks are letters
-        return word
-    return "".join(char for char in normalize("NFKD", word) if not unicodedata.combining(char))
 
 
 Term = TypeVar("Term", bound=Hashable)
