@@ -6,7 +6,7 @@ A sample has all fields, few or none: each takes other branches of a template.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,9 +83,8 @@ def try_layout(
     library: TemplateLibrary, layout: LayoutFormat, asked: Mapping[str, Path]
 ) -> Iterator[Finding]:
     """Yield failures of samples, at the file that fails or else at one that is `asked` for."""
-    kinds = sorted(set(layout.items) - {"item"})
     # A failure in a shipped template is the fault of the file that makes it fail.
-    for (code, where), message in _failures(library.templates, layout, kinds).items():
+    for (code, where), message in _failures(library.templates, layout).items():
         name, _, line = (where or layout.page).partition(":")
         template = library.template(name) or library.template(layout.page)
         if template is None or Path(template.text.path) not in asked.values():
@@ -97,12 +96,11 @@ def try_layout(
             yield about_file(template.text.path, code, message)
 
 
-def _failures(
-    templates: Templates, pair: LayoutFormat, kinds: Sequence[str]
-) -> dict[tuple[str, str | None], str]:
-    """Return the messages about samples of `kinds`, by code and `name:line` if it is known."""
+def _failures(templates: Templates, pair: LayoutFormat) -> dict[tuple[str, str | None], str]:
+    """Return the messages about samples of all kinds, by code and `name:line` if it is known."""
     found: dict[tuple[str, str | None], str] = {}
-    items = [item for kind in (*kinds, "text") for item in _sample_items(kind)]
+    kinds = *sorted(set(pair.items) - {"item"}), "text"
+    items = [item for kind in kinds for item in _sample_items(kind)]
     try:
         layout = templates.layout(pair.layout, pair.format)
     except PromptForgeError as error:
