@@ -7,7 +7,7 @@ No tag, comment or entity is cut. A mark in place of blocks is a comment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..text.format import Marks
 from ..text.words import late_pattern
@@ -73,17 +73,6 @@ def compact(text: str, *, marks: Marks, language: str | None = None) -> CompactT
     return CompactText(found, lost=True) if len(found) < len(text) else None
 
 
-def _join_lines(text: str) -> Iterator[str]:
-    held = ""
-    for line in split_lines(text):
-        held += line
-        if len(held) >= MIN_LINE_PIECE_CHARS:
-            yield held
-            held = ""
-    if held:
-        yield held
-
-
 class _Page(BlockReader):
     risky = late_pattern(r"(?!)")
 
@@ -131,7 +120,12 @@ class _Page(BlockReader):
 
     def _read_code(self, text: str) -> None:
         """Add a script or styles: the lines between its tags may go, a few together."""
-        first, *chunks = _join_lines(text)
+        chunks = [""]
+        for line in split_lines(text):
+            chunks[-1] += line
+            if len(chunks[-1]) >= MIN_LINE_PIECE_CHARS:
+                chunks.append("")
+        first, *chunks = filter(None, chunks)
         index = self._add(first, 0, self._under())
         for chunk in chunks[:-1]:
             self._add(chunk, 0, index, "code")

@@ -200,7 +200,11 @@ def _read(text: str, language: str | None, tables: bool = True) -> _Read | None:
     try:
         if language == "repr":
             pieces: list[str] = []
-            values = list(map(_plain, _expressions(text.strip())))
+            tree = parse_python(text.strip())
+            lines = tree.body if tree else []
+            if len(lines) != 1 or not isinstance(lines[0], ast.Expr):
+                return None
+            values = [_plain(lines[0].value)]
         elif text.lstrip(" \t\r\n")[:1] in ("{", "[", '"'):
             pieces, values = _decode(text)
             _open_embedded(values)
@@ -446,12 +450,6 @@ def _flatten(row: Any) -> dict[str, Any] | None:
         else:
             found[key] = value
     return found
-
-
-def _expressions(text: str) -> list[ast.expr]:
-    tree = parse_python(text)
-    body = tree.body if tree else []
-    return [line.value for line in body if isinstance(line, ast.Expr)] if len(body) == 1 else []
 
 
 def _plain(node: ast.expr) -> Any:
