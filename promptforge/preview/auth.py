@@ -16,6 +16,9 @@ import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Headers = dict[bytes, list[bytes]]
@@ -69,11 +72,11 @@ class SessionSecrets:
         """Address for the browser."""
         return f"http://127.0.0.1:{self.port}/?token={self._token}"
 
-    def exchange(self, token: bytes) -> bytes | None:
+    def exchange(self, token: bytes) -> str | None:
         """Use up the token: return the `Set-Cookie` header, or None for any other token."""
         if hmac.compare_digest(token, self._token.encode()):
             self._spent, self._token = self._token, secrets.token_urlsafe(32)
-            return f"{self.cookie_name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/".encode()
+            return f"{self.cookie_name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/"
         if self._spent is not None and hmac.compare_digest(token, self._spent.encode()):
             self._spent = ""  # one new link is enough
             self._renewed(self.link)
@@ -89,15 +92,6 @@ class SessionSecrets:
             if key == name:
                 found |= hmac.compare_digest(value, self._cookie.encode())
         return found
-
-
-class RefusedRequestError(Exception):
-    """A refused request: HTTP status and a sentence."""
-
-    def __init__(self, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = headers
 
 
 class AuthMiddleware:
@@ -133,39 +127,39 @@ class AuthMiddleware:
                 seconds = None
             async with asyncio.timeout(seconds):
                 await self._app(scope, _replay(body, receive), answer)
-        except RefusedRequestError as refusal:
-            await _refuse(answer, refusal)
+        except HTTPException as refused:
+            said = PlainTextResponse(refused.detail, refused.status_code, refused.headers)
+            await said(scope, receive, answer)
         except TimeoutError:
             if begun:
                 raise
-            await _refuse(answer, RefusedRequestError(503, "this took too long"))
+            await PlainTextResponse("this took too long", 503)(scope, receive, answer)
         except Exception as error:  # the answer says nothing: a traceback holds paths
             print(f"promptforge: preview: {type(error).__name__}", file=sys.stderr)
             if begun:
                 raise
-            await _refuse(
-                answer, RefusedRequestError(500, "something went wrong; the terminal says more")
-            )
+            said = PlainTextResponse("something went wrong; the terminal says more", 500)
+            await said(scope, receive, answer)
 
     def _check(self, scope: Scope) -> None:
-        """Raise `RefusedRequestError` for a request from anywhere but our own page."""
+        """Raise `HTTPException` for a request from anywhere but our own page."""
         if scope["type"] != "http":
-            raise RefusedRequestError(400, "no such protocol here")
+            raise HTTPException(400, "no such protocol here")
         headers: Headers = {}
         for name, value in scope["headers"]:
             headers.setdefault(name, []).append(value)
         self._check_host(headers)
         size = len(scope["raw_path"]) + len(scope["query_string"])
         if size + sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEAD_BYTES:
-            raise RefusedRequestError(431, "more than a request needs")
+            raise HTTPException(431, "more than a request needs")
         # Without a length, two programs may disagree about the end of a body.
         if b"transfer-encoding" in headers:
-            raise RefusedRequestError(411, "say the length")
+            raise HTTPException(411, "say the length")
         _check_length(scope["method"], headers.get(b"content-length", []))
         _check_origin(headers)
         self._enter(scope, headers)
         if not _PATH.fullmatch(scope["raw_path"]):
-            raise RefusedRequestError(404, "there is nothing here")
+            raise HTTPException(404, "there is nothing here")
         if scope["method"] not in _READING:
             _check_type(headers)
         self._check_key(scope, headers)
@@ -174,7 +168,7 @@ class AuthMiddleware:
         # A name of a stranger's that resolves to 127.0.0.1 would make his page of our origin.
         host = headers.get(b"host", [])
         if len(host) != 1 or host[0].lower() not in self._hosts:
-            raise RefusedRequestError(421, "this server has another name")
+            raise HTTPException(421, "this server has another name")
 
     def _enter(self, scope: Scope, headers: Headers) -> None:
         """Give the cookie for a token, or check that the request has it."""
@@ -184,17 +178,17 @@ class AuthMiddleware:
             cookie = self._secrets.exchange(found[1])
             if cookie is None and not self._secrets.holds(headers.get(b"cookie", [])):
                 message = "This link has been used, or is another's. "
-                raise RefusedRequestError(403, message + "The terminal shows the one to open.")
+                raise HTTPException(403, message + "The terminal shows the one to open.")
             # Go on to the address without the token, so that it stays in no history.
             rest = b"&".join(part for part in query.split(b"&") if not part.startswith(b"token="))
-            location = b"/?" + rest if rest else b"/"
+            location = f"/?{rest.decode('latin-1')}" if rest else "/"
             if cookie is None:
-                raise RefusedRequestError(303, "", (b"location", location))
+                raise HTTPException(303, "", {"location": location})
             # A browser sends to no server what stands behind `#`.
-            location += b"#key=" + self._secrets.key.encode()
-            raise RefusedRequestError(303, "", (b"location", location), (b"set-cookie", cookie))
+            location += f"#key={self._secrets.key}"
+            raise HTTPException(303, "", {"location": location, "set-cookie": cookie})
         if not self._secrets.holds(headers.get(b"cookie", [])):
-            raise RefusedRequestError(403, "Open the link that the terminal shows.")
+            raise HTTPException(403, "Open the link that the terminal shows.")
 
     def _check_key(self, scope: Scope, headers: Headers) -> None:
         # A script elsewhere has to ask before it sends this header. An `EventSource` cannot send
@@ -204,37 +198,37 @@ class AuthMiddleware:
             return
         given = headers.get(b"x-promptforge", [])
         if len(given) != 1 or not hmac.compare_digest(given[0], self._secrets.key.encode()):
-            raise RefusedRequestError(403, "Open the link that the terminal shows.")
+            raise HTTPException(403, "Open the link that the terminal shows.")
 
 
 def _check_length(method: str, given: list[bytes]) -> None:
     if not given:
         if method not in _READING:
-            raise RefusedRequestError(411, "say the length")
+            raise HTTPException(411, "say the length")
         return
     if len(given) != 1 or not given[0].isdigit():
-        raise RefusedRequestError(400, "no such length")
+        raise HTTPException(400, "no such length")
     # Ten digits at most: `int` of a million of them would take minutes.
     if len(given[0]) > 10 or int(given[0]) > MAX_BODY_BYTES:
-        raise RefusedRequestError(413, f"more than {MAX_BODY_BYTES >> 10} kB")
+        raise HTTPException(413, f"more than {MAX_BODY_BYTES >> 10} kB")
     if method in _READING and int(given[0]):
-        raise RefusedRequestError(400, "a body where none is expected")
+        raise HTTPException(400, "a body where none is expected")
 
 
 def _check_origin(headers: Headers) -> None:
     # Browsers set both headers, and no script can change them. `none` is the user's own typing.
     origin = headers.get(b"origin")
     if origin is not None and origin != [b"http://" + headers[b"host"][0].lower()]:
-        raise RefusedRequestError(403, "not from this page")
+        raise HTTPException(403, "not from this page")
     if headers.get(b"sec-fetch-site", [b"none"]) not in ([b"none"], [b"same-origin"]):
-        raise RefusedRequestError(403, "not from this page")
+        raise HTTPException(403, "not from this page")
 
 
 def _check_type(headers: Headers) -> None:
     # A form cannot send this type.
     kind = headers.get(b"content-type", [b""])
     if len(kind) != 1 or kind[0].split(b";")[0].strip().lower() != b"application/json":
-        raise RefusedRequestError(415, "send application/json")
+        raise HTTPException(415, "send application/json")
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
@@ -246,36 +240,23 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise RefusedRequestError(400, "gone")
+                    raise HTTPException(400, "gone")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > MAX_BODY_BYTES:
-                    raise RefusedRequestError(413, f"more than {MAX_BODY_BYTES >> 10} kB")
+                    raise HTTPException(413, f"more than {MAX_BODY_BYTES >> 10} kB")
     except TimeoutError:
-        raise RefusedRequestError(408, "too slow") from None
+        raise HTTPException(408, "too slow") from None
     return body
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
     # Give the application the body that was read already, then the events after it.
-    given = False
+    whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        if whole:
+            return whole.pop()
+        return await receive()
 
     return again
-
-
-async def _refuse(send: Send, refusal: RefusedRequestError) -> None:
-    text = str(refusal).encode()
-    headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", str(len(text)).encode()),
-    ]
-    headers += refusal.headers
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": text})

@@ -67,7 +67,7 @@ def one(data: bytes) -> None:
     keys = SessionSecrets(PORT, lambda link: None)
     given = keys.exchange(keys.link.rpartition("=")[2].encode())
     assert given is not None
-    cookie = given.partition(b";")[0]
+    cookie = given.partition(";")[0].encode()
     proper = {
         b"host": OWN,
         b"cookie": cookie,
