@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import Diagnostics, ItemError, quote
-from ..files.access import StrPath, show_path, system_reason
+from ..files.access import Access, StrPath, show_path, system_reason
 from ..model import Item
 from ..plain_data import copy_plain
 from ..text.words import late_pattern
 from .item_files import explain_json_error
 from .readers import names_in
-from .workspace import locate_file, read_text
+from .workspace import read_text
 
 MAX_ATTACK_FILES = 200_000
 _Object = dict[str, Any]
@@ -46,7 +46,7 @@ def read_attack(path: StrPath, *, workspace: StrPath, diagnostics: Diagnostics) 
     Raises `ItemError` when it cannot be read, is no JSON, or holds no technique.
     """
     where = show_path(path)
-    if os.path.isdir(locate_file(path, workspace)):
+    if os.path.isdir(Access.of(workspace).locate(path)):
         objects = list(_read_folder(path, workspace, diagnostics))
     else:
         text = read_text(path, workspace=workspace, diagnostics=diagnostics, whole=True)
@@ -127,7 +127,7 @@ def plain_description(description: str) -> str:
 
 def _read_folder(path: StrPath, workspace: StrPath, diagnostics: Diagnostics) -> Iterator[_Object]:
     """Yield the objects of all JSON files below a folder; links to folders are not followed."""
-    top = locate_file(path, workspace)
+    top = Access.of(workspace).locate(path)
     count = 0
 
     def skip(error: OSError) -> None:

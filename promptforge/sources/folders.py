@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, pip_install
 from ..files.access import (
+    Access,
     HeldFolder,
     StrPath,
     forget_read,
@@ -55,7 +56,6 @@ from .workspace import (
     MAX_NAMES_VISITED,
     BinaryFileError,
     decode_text,
-    locate_file,
     read_text,
     too_deep,
 )
@@ -194,7 +194,7 @@ def read_folder(
     no file that is wanted.
     """
     left_out: LeftOut = defaultdict(list)
-    folder = locate_file(path, workspace)
+    folder = Access.of(workspace).locate(path)
     top = os.fspath(folder)
     names = _list_folder(folder, diagnostics, wanted, left_out, path, workspace)
     may_be_written = names if wanted.written else ()

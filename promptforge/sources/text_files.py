@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from .. import yaml_reader
 from ..errors import Diagnostics, ItemError, ProfileError, quote
 from ..files import is_pattern
-from ..files.access import StrPath, show_path
+from ..files.access import Access, StrPath, show_path
 from ..files.memory import note_beginning
 from ..model import Item
 from ..plain_data import copy_plain
@@ -57,7 +57,6 @@ from .workspace import (
     BinaryFileError,
     expand_pattern,
     is_stream,
-    locate_file,
     read_named,
     read_text,
 )
@@ -102,7 +101,7 @@ def load_files(
         text, _ = read_named(spec, workspace=None, diagnostics=diagnostics)
         return [file_item(stream_name or "standard input", text, said=diagnostics)]
     path, start, end = split_range(spec, workspace)
-    if start is None and os.path.isdir(locate_file(path, workspace)):
+    if start is None and os.path.isdir(Access.of(workspace).locate(path)):
         near: Any = {"workspace": workspace, "diagnostics": diagnostics}
         return list(_load_folder(path, wanted=wanted, progress=progress, **near))
 
@@ -138,7 +137,7 @@ def _load_folder(
     wanted: FolderFilter,
     progress: Progress | None,
 ) -> Iterator[Item]:
-    ages = commits_since_change(locate_file(path, workspace))
+    ages = commits_since_change(Access.of(workspace).locate(path))
     lead = os.path.join(os.path.normpath(path), "").removeprefix(f".{os.sep}")
     marks: dict[str, dict[str, bool]] = {}
     near: Any = {"workspace": workspace, "diagnostics": diagnostics, "progress": progress}
@@ -424,7 +423,7 @@ def _read_place(
     path: str, wanted: FolderFilter, workspace: StrPath, diagnostics: Diagnostics
 ) -> Iterator[tuple[str, str, Diagnostics]]:
     """Yield name, text and diagnostics of each file that a path of the user's stands for."""
-    place = locate_file(path, workspace)
+    place = Access.of(workspace).locate(path)
     # Those of `os.path` say no where the disk fails; reading then names the file and the failure.
     if os.path.isdir(place):
         yield from read_folder(path, workspace=workspace, diagnostics=diagnostics, wanted=wanted)

@@ -1,6 +1,7 @@
 """Read the user's files, and expand patterns.
 
-An `Access` says how far a name may lead. Only regular files are read: a FIFO blocks, a device never
+An `Access` says how far a name may lead; a mere folder is one of a program's, `None` one of the
+user's, from the working directory. Only regular files are read: a FIFO blocks, a device never
 ends.
 
 Codes: PF301 bytes that are no text, PF601 a match that cannot be read, PF602 a file too large or
@@ -72,16 +73,6 @@ class BinaryFileError(ItemError):
     """A file that is no text."""
 
 
-def locate_file(path: StrPath, workspace: StrPath | None) -> Path:
-    """Return the real place of a name, which counts from the workspace.
-
-    An `Access` says how far it may lead; a mere folder is one of a program's, `None` one of the
-    user's, from the working directory. Raises `ItemError` for a name that leads out, and for one
-    that no file system takes.
-    """
-    return Access.of(workspace).locate(path)
-
-
 def read_text(
     path: StrPath,
     *,
@@ -103,7 +94,7 @@ def read_text(
     one.
     """
     where = show_path(path)
-    place, name = real or locate_file(path, workspace), os.fspath(path)
+    place, name = real or Access.of(workspace).locate(path), os.fspath(path)
     whole = whole or part_word(name) is not None  # the beginning of a document is none
     data = _read(place, where, diagnostics, whole, judge, held)
     if is_document(name, data):
@@ -130,7 +121,7 @@ def read_named(
     """
     where = show_path(path)
     if not is_stream(path):
-        data = _read(locate_file(path, workspace), where, diagnostics, whole)
+        data = _read(Access.of(workspace).locate(path), where, diagnostics, whole)
         return decode_text(data, where=where, diagnostics=diagnostics, names=names), where
     where = "<stdin>"
     most = MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ
@@ -341,7 +332,7 @@ def expand_pattern(pattern: str, *, workspace: StrPath, diagnostics: Diagnostics
     parts = pattern.replace(os.sep, "/").split("/")
     fixed = next((i for i, part in enumerate(parts) if is_pattern(part)), len(parts) - 1)
     lead = "".join(part + "/" for part in parts[:fixed])
-    top = locate_file(lead or ".", workspace)
+    top = Access.of(workspace).locate(lead or ".")
     walk = _Walk(parts[fixed:])
     walk.enter(os.fspath(top), "", 0)
     where = show_path(pattern)

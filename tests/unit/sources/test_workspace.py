@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from promptforge.errors import Diagnostics, ItemError
-from promptforge.files.access import is_inside
+from promptforge.files.access import Access, is_inside
 from promptforge.sources import workspace
-from promptforge.sources.workspace import decode_text, locate_file, read_text
+from promptforge.sources.workspace import decode_text, read_text
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_file_that_changes_while_it_is_read_is_said(
 
 
 def test_locate_gives_the_real_place(place: Path) -> None:
-    assert locate_file("sub", place) == place / "sub"
-    assert locate_file(".", place) == place
+    assert Access.of(place).locate("sub") == place / "sub"
+    assert Access.of(place).locate(".") == place
     assert is_inside(place, place)
     assert not is_inside(place.parent / "spaces", place)
