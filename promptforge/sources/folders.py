@@ -45,7 +45,6 @@ from .ignored import (
     IgnoreRules,
     InstalledFolders,
     is_installed,
-    is_never,
     linguist_marks,
     tool_rules,
 )
@@ -208,7 +207,7 @@ def read_folder(
         if room < 0:
             message = f"more than {wanted.max_chars:,} characters; narrow the pattern"
             raise ItemError(message, where=show_path(path))
-    packed = _leave_out_packed(read, path, wanted, left_out, lambda name: os.path.join(top, name))
+    packed = _leave_out_packed(read, path, wanted, left_out, top)
     for name in {*left_out.get(_WRITTEN, ())} - named:
         forget_read(os.path.join(top, name))
     for place, text, said in read:
@@ -279,7 +278,7 @@ def _leave_out_packed(
     path: str,
     wanted: FolderFilter,
     left_out: LeftOut,
-    real: Callable[[str], str],
+    top: str,
 ) -> set[str]:
     """Return the paths of files that were packed of the others, and put them into `left_out`."""
     asked_for = bool(wanted.include) or wanted.ignored
@@ -288,7 +287,8 @@ def _leave_out_packed(
         return packed
     for place in sorted(find_packed([each[:2] for each in read])):
         name = os.path.relpath(place, path)
-        is_written = bool(wanted.written and wanted.written.fullmatch(real(name)))
+        real = os.path.join(top, name)
+        is_written = bool(wanted.written and wanted.written.fullmatch(real))
         if asked_for and not is_written:
             continue
         packed.add(place)
@@ -663,7 +663,7 @@ def _walk(
             where = show_path(error.filename)
             diagnostics.add("PF601", f"skipped: {system_reason(error)}", where=where)
 
-    is_ignored = is_never if wanted.ignored else IgnoreRules(top, base=base)
+    rules = None if wanted.ignored else IgnoreRules(top, base=base)
     found: list[str] = []
     visited = 0
     for folder, folders, files in os.walk(top, onerror=say):
@@ -678,7 +678,7 @@ def _walk(
         def is_seen(name: str, lead: str = lead) -> bool:
             if name.startswith(".") and not wanted.hidden:
                 return False
-            return not is_ignored(lead + name)
+            return rules is None or not rules(lead + name)
 
         folders[:] = sorted(n for n in folders if n != ".git" and is_seen(f"{n}/"))
         if not wanted.ignored:

@@ -172,24 +172,15 @@ class _Rules:
         return None
 
 
-class LinguistMarks:
-    """The marks of `.gitattributes` by which GitHub knows generated files, and others' work."""
+def linguist_marks(
+    folder: Path, base: Path, names: Sequence[str]
+) -> Callable[[str], dict[str, bool]] | None:
+    """Return a function that gives the marks which a file has, or is expressly not to have.
 
-    def __init__(self, folder: Path, base: Path) -> None:
-        """Take the files of a folder, and those above it up to the top of its repository."""
-        self._rules = {
-            (mark, is_set): IgnoreRules(folder, [_ATTRIBUTES], base, partial(_marked, mark, is_set))
-            for mark in _MARKS
-            for is_set in (True, False)
-        }
-
-    def __call__(self, name: str) -> dict[str, bool]:
-        """Return the marks that a file of the folder has, or is expressly not to have."""
-        return {mark: is_set for (mark, is_set), rules in self._rules.items() if rules(name)}
-
-
-def linguist_marks(folder: Path, base: Path, names: Sequence[str]) -> LinguistMarks | None:
-    """Return the marks of a folder with these names of files; None where none has any."""
+    They are those of `.gitattributes` by which GitHub knows generated files, and others' work: in a
+    folder with these names of files, and above it up to the top of its repository. None where none
+    has any.
+    """
     root = _find_root(folder, base)
     above = [each / _ATTRIBUTES for each in (folder, *folder.parents) if is_inside(each, root)]
     below = [folder / name for name in names if name.endswith(_ATTRIBUTES)]
@@ -197,8 +188,15 @@ def linguist_marks(folder: Path, base: Path, names: Sequence[str]) -> LinguistMa
         if os.path.lexists(place):
             with contextlib.suppress(ItemError):
                 if "linguist-" in read_text(place, workspace=root, diagnostics=Diagnostics()):
-                    return LinguistMarks(folder, base)
-    return None
+                    break
+    else:
+        return None
+    rules = {
+        (mark, is_set): IgnoreRules(folder, [_ATTRIBUTES], base, partial(_marked, mark, is_set))
+        for mark in _MARKS
+        for is_set in (True, False)
+    }
+    return lambda name: {mark: is_set for (mark, is_set), each in rules.items() if each(name)}
 
 
 def _marked(mark: str, is_set: bool, text: str) -> list[str]:
@@ -217,11 +215,6 @@ def _marked(mark: str, is_set: bool, text: str) -> list[str]:
                 # `!` takes back what lines before it say, of either kind.
                 lines.append(pattern if sign != "!" and has == is_set else f"!{pattern}")
     return lines
-
-
-def is_never(_name: str) -> bool:
-    """Tell of no name that it is ignored."""
-    return False
 
 
 def _find_root(folder: Path, base: Path | None) -> Path:
