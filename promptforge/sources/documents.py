@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import Diagnostics, ItemError, call_foreign
@@ -27,7 +26,6 @@ _BEGINNINGS = (b"PK\3\4", b"\xd0\xcf\x11\xe0")
 """First bytes of Office documents; the second are those of one with a password."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 _NO_TEXT = "pictures and scans have none; OCR adds it, as `ocrmypdf` does"
-_Warn = Callable[[str], None]
 
 
 def part_word(path: str) -> str | None:
@@ -60,9 +58,17 @@ def read_document(path: str, data: bytes, diagnostics: Diagnostics) -> str:
     def warn(message: str) -> None:
         diagnostics.add("PF612", message, where=where)
 
-    read = _read_pdf if unit == "page" else partial(_read_office, kind=path[-4:].lower())
+    def read() -> Sequence[str]:
+        if unit == "page":
+            from .pdf_pages import read_pages  # it imports pypdf
+
+            return read_pages(data, warn)
+        from .office_parts import read_parts  # it imports the library
+
+        return read_parts(data, warn, kind=path[-4:].lower())
+
     try:
-        found = call_foreign(read, refuse, data, warn)
+        found = call_foreign(read, refuse)
     except ItemError as error:  # one of ours, without its place
         raise ItemError(error.bare, where=where) from error
     parts = [_BLANK_LINES.sub("\n\n", part.replace("\f", "\n")).strip() for part in found]
@@ -95,15 +101,3 @@ def document_items(path: str, text: str) -> Iterator[tuple[int, Item]]:
             about |= {"metadata": {unit: place}, "name": f"{name}, {unit} {place}"}
         if part:
             yield number, Item(kind="document", path=path, language="markdown", **about)
-
-
-def _read_pdf(data: bytes, warn: _Warn) -> Sequence[str]:
-    from .pdf_pages import read_pages  # it imports pypdf
-
-    return read_pages(data, warn)
-
-
-def _read_office(data: bytes, warn: _Warn, *, kind: str) -> Sequence[str]:
-    from .office_parts import read_parts  # it imports the library
-
-    return read_parts(data, warn, kind=kind)

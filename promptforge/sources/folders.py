@@ -41,13 +41,7 @@ from ..text.unwanted import GENERATED, LOCKED, MINIFIED, unwanted_name
 from ..text.words import late_pattern
 from .documents import can_read, is_document
 from .git import NEW_FILES, looks_like_git, run_git, work_tree
-from .ignored import (
-    IgnoreRules,
-    InstalledFolders,
-    is_installed,
-    linguist_marks,
-    tool_rules,
-)
+from .ignored import IgnoreRules, InstalledFolders, is_installed, linguist_marks, tool_rules
 from .patterns import name_unmatched, narrow_down
 from .secret_scan import SecretScan
 from .workspace import (

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from .. import yaml_reader
-from ..errors import Diagnostics, ItemError, ProfileError, quote
+from ..errors import Diagnostics, ItemError, ProfileError, list_names, quote
 from ..files import YAML_SUFFIXES
 from ..files.access import StrPath
 from ..model import Item
@@ -346,8 +346,6 @@ def refuse_constant(name: str) -> Any:
 def report_repeated_keys(repeated: dict[str, None], diagnostics: Diagnostics, where: str) -> None:
     """Report the keys that were there twice, if any (PF211)."""
     if repeated:
-        named = ", ".join(map(quote, list(repeated)[:MAX_KEYS_SHOWN]))
-        if len(repeated) > MAX_KEYS_SHOWN:
-            named += f" and {len(repeated) - MAX_KEYS_SHOWN} more"
+        named = list_names([*map(quote, repeated)], MAX_KEYS_SHOWN)
         message = f"twice in one object: {named}; the last of the values is taken"
         diagnostics.add("PF211", message, where=where)

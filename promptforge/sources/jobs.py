@@ -124,8 +124,10 @@ def refuse_outside(job: Job, path: StrPath, workspace: StrPath) -> None:
                 continue
             if each != name:
                 reason = f"{quote(name)} matches a link: {reason}"
-            elif key[0] not in ("profile", "tokenizer") and _lies_in(folder, name):
-                reason += f"; names count from the workspace, as --workspace {quote(folder)}"
+            elif key[0] not in ("profile", "tokenizer"):
+                is_there = os.path.exists(os.path.join(folder, name))
+                if is_there and leads_outside(name, folder, folder) is None:
+                    reason += f"; names count from the workspace, as --workspace {quote(folder)}"
             refuse(key, reason)
 
 
@@ -159,11 +161,6 @@ def _file_names(
     file = tokenizer_file(job.options.get("tokenizer"))
     if file is not None:
         yield ("tokenizer", 0), file, os.curdir
-
-
-def _lies_in(folder: StrPath, name: str) -> bool:
-    is_there = os.path.exists(os.path.join(folder, name))
-    return is_there and leads_outside(name, folder, folder) is None
 
 
 def _without_range(spec: str, workspace: StrPath) -> str:

@@ -70,7 +70,9 @@ def _spell_all(
             # `--exclude node_modules` is no slip of the pen where git ignores that folder.
             named = os.path.join(tops[-1], spelled[0].strip("/"))
             is_there = flag == "--exclude" and os.path.lexists(named)
-            wanted.matched[flag, pattern] = found_before or is_there or _matches(spelled, names)
+            rules = read_patterns(_take_brackets(take_folders_back(spelled), names))
+            is_found = found_before or is_there or any(map(rules.match_file, names))
+            wanted.matched[flag, pattern] = is_found
     return found
 
 
@@ -88,11 +90,6 @@ def _spell(pattern: str, names: Collection[str], tops: Sequence[str]) -> list[st
     if name in names and (_SPECIAL.search(name) or name[0] in "!#"):
         return [placed, "/" + _SPECIAL.sub(r"\\\g<0>", name)]
     return [placed]
-
-
-def _matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
-    rules = read_patterns(_take_brackets(take_folders_back(patterns), names))
-    return any(map(rules.match_file, names))
 
 
 def _take_brackets(patterns: Sequence[str], names: Sequence[str]) -> list[str]:

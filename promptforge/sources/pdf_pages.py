@@ -105,7 +105,11 @@ class _Work:
         """Return the entries of a font, and the characters that one of a text may become."""
         if id(font) not in self.fonts:
             try:
-                entries, longest = _measure_tables(font)
+                from pypdf.generic._font import Font  # no public name has these tables
+
+                made = Font.from_font_resource(font)
+                entries = _FONT_COST + len(made.character_map) + len(made.character_widths)
+                longest = max(map(len, made.character_map.values()), default=1)
             except ImportError:  # another version of pypdf
                 entries, longest = _FONT_COST, 1
             except Exception:  # pypdf leaves such a font out
@@ -122,14 +126,6 @@ class _Work:
                 lengths = (len(each) for each in pieces if isinstance(each, (str, bytes)))
                 self.shown += sum(lengths) * self.longest
         self.add(0)
-
-
-def _measure_tables(font: DictionaryObject) -> tuple[int, int]:
-    from pypdf.generic._font import Font  # no public name has these tables
-
-    made = Font.from_font_resource(font)
-    entries = _FONT_COST + len(made.character_map) + len(made.character_widths)
-    return entries, max(map(len, made.character_map.values()), default=1)
 
 
 class _Page(PageObject):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import Diagnostics, Severity, list_names, quote
 from ..files.access import StrPath
@@ -60,17 +60,12 @@ def parse_table(
     )
 
 
-class _Table(NamedTuple):
-    rows: list[Any]
-    lines: list[int]
-    """Where each row begins."""
-    others: list[str]
-    """Columns that no record has."""
-
-
-def _read_cells(text: str, where: str, is_named: bool, diagnostics: Diagnostics) -> _Table | None:
+def _read_cells(
+    text: str, where: str, is_named: bool, diagnostics: Diagnostics
+) -> tuple[list[Any], list[int], list[str]] | None:
     """Return the rows of a table that has a column of a text, else `None`.
 
+    With them come the lines where they begin, and the columns that no record has.
     The delimiter is the header's: comma, semicolon, tab or `|`, or the one that Excel's line
     `sep=;` names.
     """
@@ -110,7 +105,7 @@ def _read_cells(text: str, where: str, is_named: bool, diagnostics: Diagnostics)
         severity: Severity = "info" if others else "warning"
         diagnostics.add("PF201", message, where=f"{where}:{line}", severity=severity)
         return None
-    return _Table(rows, places, others) if rows or is_named else None
+    return (rows, places, others) if rows or is_named else None
 
 
 def _has_sentence(row: Row) -> bool:

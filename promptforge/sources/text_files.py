@@ -53,13 +53,7 @@ from .folders import (
 )
 from .git import commits_since_change
 from .notebook import read_notebook
-from .workspace import (
-    BinaryFileError,
-    expand_pattern,
-    is_stream,
-    read_named,
-    read_text,
-)
+from .workspace import BinaryFileError, expand_pattern, is_stream, read_named, read_text
 
 # `a.py:1-3,9-12`, as some tools write it: the message says to write two.
 _SEVERAL = late_pattern(
