@@ -363,9 +363,6 @@ class _Formula(Counter):
 class CharacterCounter(_Formula):
     """`characters`: a budget in characters (Unicode code points)."""
 
-    def __init__(self) -> None:
-        super().__init__("characters", exact=True)
-
     def count(self, text: str) -> int:
         """Return the length."""
         require_text(text)
@@ -385,9 +382,6 @@ class CharacterCounter(_Formula):
 class CharacterEstimate(_Formula):
     """`approximate-characters`: a quarter of the characters, more for punctuation."""
 
-    def __init__(self) -> None:
-        super().__init__("approximate-characters")
-
     def count(self, text: str) -> int:
         """Return the estimate: a third of what is no letter, digit or white space counts more."""
         require_text(text)
@@ -404,9 +398,6 @@ class CharacterEstimate(_Formula):
 
 class WordEstimate(_Formula):
     """`approximate-words`: four thirds of the words, more for long and mixed-case ones."""
-
-    def __init__(self) -> None:
-        super().__init__("approximate-words")
 
     def count(self, text: str) -> int:
         """Return the estimate by words."""

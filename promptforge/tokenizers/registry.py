@@ -68,7 +68,11 @@ _TOKENIZER_OF_LLM = _TABLES["begins_of_llms"] | {
     name.removeprefix("approximate-"): name for name in FAMILY_ESTIMATES if name.count("-") == 1
 }
 """Beginning of an LLM's name → its tokenizer, for those who give the one in place of the other."""
-_FORMULAS = (CharacterCounter(), CharacterEstimate(), WordEstimate())
+_FORMULAS = (
+    CharacterCounter("characters", exact=True),
+    CharacterEstimate("approximate-characters"),
+    WordEstimate("approximate-words"),
+)
 _counters: dict[str, Counter] = {each.name: each for each in _FORMULAS}
 
 
