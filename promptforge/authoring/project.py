@@ -427,11 +427,8 @@ def _key_places(place: ProjectPlace, text: str) -> Callable[[str], str]:
 def _profiles(folder: Path) -> dict[str, TemplateFile]:
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(YAML_SUFFIXES))
-    except OSError as error:
-        raise OptionError(f"{folder}: cannot be read: {error.strerror}") from None
-    if len(names) > MAX_PROJECT_PROFILES:
-        raise OptionError(f"{folder}: more than {MAX_PROJECT_PROFILES} profiles")
-    try:
+        if len(names) > MAX_PROJECT_PROFILES:
+            raise OptionError(f"{folder}: more than {MAX_PROJECT_PROFILES} profiles")
         paths = {name: folder / name for name in names if (folder / name).is_file()}
     except OSError as error:
         raise OptionError(f"{error.filename}: cannot be read: {error.strerror}") from None

@@ -194,9 +194,7 @@ def compare_builds(a: Build | BuildManifest, b: Build | BuildManifest) -> Differ
     )
 
 
-def compare_diagnostics(
-    a: Iterable[Diagnostic], b: Iterable[Diagnostic] = ()
-) -> list[BuildDiagnostic]:
+def compare_diagnostics(a: Iterable[Diagnostic], b: Iterable[Diagnostic]) -> list[BuildDiagnostic]:
     """Return the diagnostics of both builds, each once with its sides."""
     sides: dict[Diagnostic, list[str]] = {}
     for side, all_said in (("A", a), ("B", b)):

@@ -104,9 +104,8 @@ def check_output(path: str | None) -> Path | None:
     follows, or a file that this run has read. A command asks before its work, and once more after
     it has read its inputs.
     """
-    if path in (None, "", "-"):
+    if not path or path == "-":
         return None
-    assert path is not None
     if path.endswith("/"):
         raise ItemError("is a folder; name a file in it", where=path)
     if is_url(path):
