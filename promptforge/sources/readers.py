@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from numbers import Real
 from typing import Any
 
@@ -86,8 +87,9 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     if number is None and not respell(record).keys().isdisjoint(KEYS["number"]):
         number = find_number(record, shape._replace(numbers=()))[0]
     if number is not None:
-        metadata["score"] = number
         fields["score"] = number
+        if isfinite(number):
+            metadata["score"] = number
     content = record.get(text)
     if isinstance(content, str) and not content.strip():
         content = None  # such as a page without text: it would be an empty block

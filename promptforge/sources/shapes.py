@@ -320,7 +320,9 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
             del metadata[key]
     metadata = {k: v for k, v in (metadata | inner).items() if v is not None}
     if number is not None:
-        fields["score"] = metadata["score"] = number
+        fields["score"] = number
+        if isfinite(number):
+            metadata["score"] = number
     fields |= {
         "content": text,
         "id": find_id(record) or find_id(mapping(record.get("_additional"))) or find_id(body),
@@ -401,16 +403,24 @@ def _reads_as_text(text: str) -> bool:
 
 
 def find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, str]:
-    """Return the number of a result, its meaning and the key that held it."""
-    given = shape.numbers or KEYS["number"]
+    """Return the number of a result, its meaning and the key that held it.
+
+    The similarity to a vector of zeros is NaN: where no other number is there, it is returned, for
+    the builder of items to judge. Without a number the hit would count as a perfect one.
+    """
+    broken: tuple[float | None, str, str] = (None, "given", "")
     record = respell(record)
-    for each in given:
+    for each in shape.numbers or KEYS["number"]:
         key = each.rstrip("<>")
-        number = number_of(look(record, key))
-        if number is not None:
-            order = {"<": "lower", ">": "higher"}.get(each[-1], "given")
-            return number, order, key
-    return None, "given", ""
+        number = parse_number(look(record, key))
+        if number is None:
+            continue
+        found = number, {"<": "lower", ">": "higher"}.get(each[-1], "given"), key
+        if isfinite(number):
+            return found
+        if broken[0] is None:
+            broken = found
+    return broken
 
 
 def find_id(record: Fields) -> str | None:
