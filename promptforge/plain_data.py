@@ -136,6 +136,8 @@ class _Copier:
             return self._integer(int(value))
         if isinstance(value, Real):
             return self._float(float(value))
+        if hasattr(kind, "tolist") and getattr(value, "ndim", 0):  # a list in a cell of pandas
+            return self._members(iter(value), depth)
         return self._odd(value, _own_text(value, kind))
 
     def _members(self, values: Any, depth: int) -> list[Any]:

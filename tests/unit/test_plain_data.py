@@ -64,6 +64,23 @@ def test_plain_values_of_other_types() -> None:
     assert changes == sorted(changes)
 
 
+class Array:
+    """A list of NumPy, as a cell of pandas holds it."""
+
+    ndim = 1
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(("a", 0.5, math.nan))
+
+    def tolist(self) -> list[object]:
+        raise AssertionError("it gives dates as numbers")
+
+
+def test_a_list_of_numpy_is_a_list() -> None:
+    changes = ["a number that is not finite is replaced by its name"]
+    assert copied({"tags": Array()}) == ({"tags": ["a", 0.5, "nan"]}, changes)
+
+
 def test_depth_and_size_are_bounded() -> None:
     deep: list[Any] = []
     for _ in range(5000):
