@@ -558,9 +558,13 @@ def divide_named(
 
 
 def are_changes(indices: Iterable[int], items: Sequence[Item]) -> bool:
-    """Tell whether all of these items are what git says has changed, and not many sources."""
+    """Tell whether all of these items are what git says has changed, and not many sources.
+
+    A user's own items may have metadata of that name; git's say whether they are named.
+    """
     return all(
-        items[index].kind in CHANGE_KINDS or items[index].metadata.get("changed") is True
+        items[index].kind in CHANGE_KINDS
+        or (items[index].metadata.get("changed") is True and items[index].named is not None)
         for index in indices
     )
 

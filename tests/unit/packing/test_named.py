@@ -160,3 +160,14 @@ def test_no_room_is_kept_for_names_where_all_changes_answer() -> None:
     items = [_changed(f"p{n}.py", [f"+login.wait({n}, {k})" for k in range(60)]) for n in range(3)]
     found = pf.render(items, query="login wait", max_tokens=1_550)
     assert all(item.status != "dropped" for item in found.items) and 1_520 < found.tokens <= 1_550
+
+
+def test_metadata_of_the_users_own_makes_no_change_of_an_item() -> None:
+    texts = [f"Plants of office {n} are watered on monday. " * 30 for n in range(9)]
+    texts.append("Refunds are paid within a week. " + texts[0])
+
+    def render_with(metadata: dict[str, bool]) -> str:
+        items = [pf.Item(name=f"n{n}", content=t, metadata=metadata) for n, t in enumerate(texts)]
+        return pf.render(items, query="when are refunds paid", max_tokens=700).text
+
+    assert render_with({"changed": True}) == render_with({})
