@@ -3,12 +3,12 @@
 import hashlib
 import math
 import operator
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..config.options import Rerank
-from ..errors import Diagnostics, OptionError, quote
+from ..errors import Diagnostics, OptionError, quote, type_name_of
 from ..text.format import plural
 
 MAX_TEXTS_A_CALL = 1_000
@@ -75,6 +75,9 @@ class Reranker:
         for start in range(0, len(fresh), MAX_TEXTS_A_CALL):
             batch = fresh[start : start + MAX_TEXTS_A_CALL]
             scores = self._wait_for(self._function(query, list(batch)))
+            if isinstance(scores, str | Mapping | Set):  # keys or digits are no scores
+                found = type_name_of(scores)
+                raise _BadScoresError(f"it returned {found}; expected a list of numbers")
             numbers = [float(score) for score in scores]
             odd = [f"{score}" for score in numbers if not math.isfinite(score)]
             if odd or len(numbers) != len(batch):
