@@ -454,6 +454,7 @@ MAX_NAMED_LEFT_OUT = 50
 MAX_NAMED_CHARACTERS = 120
 """Characters of these names together; then fewer of them."""
 _GROUPINGS = ("auto", "none", "file", "kind", "category", "origin")
+_LISTS_OF_ITEMS = ("items", "sections", "explicit", "similarity")
 _LABELS = ("name", "path", "kind", "language")
 _labels_of = attrgetter(*_LABELS)
 _INFO_CODES = frozenset({"PF702", "PF703", "PF707"})
@@ -469,6 +470,7 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     elif items and not packed.chosen:
         _say_all_dropped(report, reasons, diagnostics)
     _say_of_items(page, packed, diagnostics)
+    _say_unprinted(report, diagnostics)
     options = page.options
     if (options.min_score, options.max_items, options.min_worth) != (None, None, None):
         from ..selection.thresholds import say_of_limits
@@ -517,6 +519,24 @@ def _say_of_items(page: Page, packed: Plan, diagnostics: Diagnostics) -> None:
             place = _place(item)
             diagnostics.add(code, message, item=item_id(item), where=place, severity=severity)
         _say_of_labels(item, page.layout.syntax, diagnostics)
+
+
+def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
+    """Say which chosen items a page of the user's does not print, such as all but one kind."""
+    page, chosen = report.page, report.packed.chosen
+    found = report.templates.find(page.layout.page_name)
+    takes_items = not page.layout.page_uses.isdisjoint(_LISTS_OF_ITEMS)  # not `sources` alone
+    if found is None or found.shipped or not takes_items:
+        return
+    texts = {index: page.views.view(index, chosen[index])["text"].strip() for index in chosen}
+    lost = [index for index, text in texts.items() if text not in report.text]
+    if lost:  # a template may print parts of an item, or change its text
+        printed = {span.item for span in report.map}
+        lost = [index for index in lost if report.name(index) not in printed]
+    if lost:
+        message = f"{found.name} does not print {plural(len(lost), 'item', 'items')}"
+        message += f" with a place on the page{_named(report, lost)}"
+        diagnostics.add("PF133", message)
 
 
 def _place(item: Item) -> str | None:
