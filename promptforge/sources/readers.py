@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from numbers import Real
 from typing import Any
 
 from ..plain_data import exact_str
-from .native import PLACES, TOLD, guarded, tells_place
+from .native import PLACES, TOLD, tells_place
 from .objects import Fields, Row, mapping
 from .shapes import (
     ITEM_FIELDS,
@@ -22,11 +21,9 @@ from .shapes import (
     find_text,
     look,
     name_page,
-    number_of,
     place_of,
     plain_values,
     read_hit,
-    respell,
     text_of,
 )
 
@@ -82,10 +79,9 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     metadata = extra | find_metadata(record)
     known = {k: v for k, v in own.items() if v is not None}
     fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
-    numbers = (known.get("score"), metadata.get("score"), metadata.get("relevance_score"))
-    number = next((found for found in map(_real, numbers) if found is not None), None)
-    if number is None and not respell(record).keys().isdisjoint(KEYS["number"]):
-        number = find_number(record, shape._replace(numbers=()))[0]
+    told = {key: metadata[key] for key in ("score", "relevance_score") if key in metadata}
+    keys = shape._replace(numbers=("score", *KEYS["number"]))
+    number = find_number({**record, **told, **known}, keys)[0]
     if number is not None:
         fields["score"] = number
         if isfinite(number):
@@ -96,11 +92,6 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     return name_page(
         fields | known | {"content": content, "id": find_id(record), "metadata": metadata}
     )
-
-
-@guarded
-def _real(value: object) -> float | None:
-    return number_of(value) if isinstance(value, Real) else None
 
 
 _CHUNK = {

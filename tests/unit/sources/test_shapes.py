@@ -754,12 +754,14 @@ def test_numbers_and_places_around_an_unlisted_body_are_kept() -> None:
     assert first.name == "T1"
 
 
-@pytest.mark.parametrize("key", ["similarity", "_score", "distance", "payload"])
+@pytest.mark.parametrize("key", ["similarity", "_score", "distance", "payload", "metadata"])
 def test_a_similarity_that_is_no_number_is_the_worst(key: str) -> None:
     # That of a vector of zeros is NaN, and so is one that was divided by none.
     def hit(number: float) -> dict[str, Any]:
         if key == "payload":
             return {"id": 1, "score": number, "payload": {"text": f"It scores {number}."}}
+        if key == "metadata":
+            return {"page_content": f"It scores {number}.", "metadata": {"score": number}}
         return {"text": f"It scores {number}.", key: number}
 
     hits = [hit(number) for number in (float("nan"), 0.2, 0.9)]
@@ -767,6 +769,17 @@ def test_a_similarity_that_is_no_number_is_the_worst(key: str) -> None:
     assert items[0].score == 0 and "PF202" in {one.code for one in said}
     shown = pf.render(hits, min_score=0.1, score_order="higher")
     assert "nan" not in shown.text and [i.reason for i in shown.items][0] == "min_score"
+
+
+def test_a_number_of_a_documents_metadata_may_be_a_text() -> None:
+    # Some stores take metadata of texts alone.
+    about = {"source": "a.md", "score": "0.4"}
+    (item,) = load_records(
+        [{"page_content": TAR, "metadata": about, "score": None}],
+        where="items",
+        diagnostics=Diagnostics(),
+    )
+    assert (item.score, item.metadata["score"]) == (0.4, 0.4)
 
 
 def test_what_a_text_was_guessed_from_is_said() -> None:
