@@ -680,9 +680,7 @@ class RowRenderer:
             value = {key: each for key, each in given.items() if not _is_blank(each)}
         records = value.pop("items", None) if "items" in columns else None
         asked = _understand(value, self._spec.to)
-        if records is None:
-            return asked
-        return asked._replace(records=records)
+        return asked if records is None else asked._replace(records=records)
 
     def _render(self, asked: _RowRequest, inputs: _Inputs) -> dict[str, Any]:
         job, to = asked.job, asked.to

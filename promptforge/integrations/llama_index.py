@@ -306,7 +306,6 @@ class WindowChatEngine(ContextChatEngine):
 
 
 def _read(scored: NodeWithScore) -> str:
-    """Return the text that a response synthesizer takes of a node."""
     return str(scored.node.get_content(metadata_mode=MetadataMode.LLM))
 
 

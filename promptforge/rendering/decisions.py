@@ -260,7 +260,6 @@ class Decisions:
 
     @late_property
     def _named(self) -> frozenset[int]:
-        """The items that come before all that compete."""
         return frozenset(named_indices(self._page.candidates, self._options))
 
     # --- larger limits --------------------------------------------------------------------------

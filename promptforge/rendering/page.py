@@ -558,15 +558,9 @@ def divide_named(
 
 
 def are_changes(indices: Iterable[int], items: Sequence[Item]) -> bool:
-    """Tell whether all of these items are what git says has changed, and not many sources.
-
-    A user's own items may have metadata of that name; git's say whether they are named.
-    """
-    return all(
-        items[index].kind in CHANGE_KINDS
-        or (items[index].metadata.get("changed") is True and items[index].named is not None)
-        for index in indices
-    )
+    """Tell whether these are all changes by git; of other metadata `changed`, `named` is unset."""
+    others = [items[index] for index in indices if items[index].kind not in CHANGE_KINDS]
+    return all(i.metadata.get("changed") is True and i.named is not None for i in others)
 
 
 def is_generated(item: Item) -> bool:

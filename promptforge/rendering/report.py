@@ -525,8 +525,7 @@ def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
     """Say which chosen items a page of the user's does not print, such as all but one kind."""
     page, chosen = report.page, report.packed.chosen
     found = report.templates.find(page.layout.page_name)
-    takes_items = not page.layout.page_uses.isdisjoint(_LISTS_OF_ITEMS)  # not `sources` alone
-    if found is None or found.shipped or not takes_items:
+    if found is None or found.shipped or page.layout.page_uses.isdisjoint(_LISTS_OF_ITEMS):
         return
     texts = {index: page.views.view(index, chosen[index])["text"].strip() for index in chosen}
     lost = [index for index, text in texts.items() if text not in report.text]
@@ -534,9 +533,8 @@ def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
         printed = {span.item for span in report.map}
         lost = [index for index in lost if report.name(index) not in printed]
     if lost:
-        message = f"{found.name} does not print {plural(len(lost), 'item', 'items')}"
-        message += f" with a place on the page{_named(report, lost)}"
-        diagnostics.add("PF133", message)
+        count = plural(len(lost), "chosen item", "chosen items")
+        diagnostics.add("PF133", f"{found.name} does not print {count}{_named(report, lost)}")
 
 
 def _place(item: Item) -> str | None:

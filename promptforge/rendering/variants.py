@@ -440,7 +440,6 @@ class Shortener:
         return Variant(best.name, best.text) if best.text else None
 
     def _is_within(self, text: str, tokens: float, chars: float) -> bool:
-        """Tell whether a text keeps both bounds."""
         if len(text) > chars:
             return False
         return tokens == UNLIMITED or self._counter.count_upto(text, int(tokens)) <= tokens

@@ -76,8 +76,7 @@ class Reranker:
             batch = fresh[start : start + MAX_TEXTS_A_CALL]
             scores = self._wait_for(self._function(query, list(batch)))
             if isinstance(scores, str | Mapping | Set):  # keys or digits are no scores
-                found = type_name_of(scores)
-                raise _BadScoresError(f"it returned {found}; expected a list of numbers")
+                raise _BadScoresError(f"it returned {type_name_of(scores)}; expected numbers")
             numbers = [float(score) for score in scores]
             odd = [f"{score}" for score in numbers if not math.isfinite(score)]
             if odd or len(numbers) != len(batch):

@@ -321,7 +321,6 @@ def _named(load: Callable[[], list[Item] | Item], most: int = 1, *, sure: int = 
 
 
 def _load_texts(path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]) -> list[Item]:
-    """Return a file of text, or the records of a table of them."""
     items = _rows_of_file(path, near)
     return read() if items is None else items
 

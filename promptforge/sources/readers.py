@@ -29,6 +29,7 @@ from .shapes import (
 
 CONTENT_FIELDS = frozenset(("content", "summary", "expanded"))
 _ROW = RecordShape("row of a table")
+_LANGCHAIN = RecordShape("", body=("page_content", "metadata"))
 
 
 def read_shape(record: Fields, notes: Any) -> Fields:
@@ -40,9 +41,7 @@ def read_shape(record: Fields, notes: Any) -> Fields:
     if plain is not None:
         record = Row(plain)
     shape = find_shape(record)
-    is_result = type(record) is Row
-    if shape is None and not is_result:
-        is_result = _has_body(record)
+    is_result = type(record) is Row or (shape is None and _has_body(record))
     if is_result and (shape is None or shape.read == "lisp"):
         shape = _ROW
     if shape is None:
@@ -219,12 +218,6 @@ def _read_ripgrep(record: Fields, notes: Any) -> Fields:
     }
 
 
-def _read_lc(record: Fields, notes: Any) -> Fields:
-    return read_document(
-        mapping(record["kwargs"]), RecordShape("", body=("page_content", "metadata"))
-    )
-
-
 def _read_node(record: Fields, notes: Any) -> Fields:
     node = {**mapping(record["node"]), "score": record.get("score")}
     if "text" not in node:  # of a document; the text of a node stands in it
@@ -258,7 +251,7 @@ _READERS: dict[str, Callable[[Fields, Any], Fields]] = {
     "answer": lambda record, notes: {"content": None},
     "chunk": _read_chunk,
     "entity": _read_entity,
-    "langchain": _read_lc,
+    "langchain": lambda record, notes: read_document(mapping(record["kwargs"]), _LANGCHAIN),
     "lisp": _read_lisp,
     "matches": _read_matches,
     "node": _read_node,

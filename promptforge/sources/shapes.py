@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import chain, islice
 from math import isfinite
-from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,12 +152,6 @@ def parse_number(value: object) -> float | None:
     return float(plain) / share
 
 
-def number_of(value: object) -> float | None:
-    """Return a finite number as `parse_number` does, else `None`."""
-    number = parse_number(value)
-    return number if number is not None and isfinite(number) else None
-
-
 def place_of(metadata: Mapping[str, Any]) -> Fields:
     """Return the fields that free metadata tells without doubt: name, path, url, language, lines.
 
@@ -213,7 +206,6 @@ def _page_of(metadata: Fields) -> str | None:
 
 
 def _file_name(place: object) -> str | None:
-    """Return the last part of a path or URL, `None` for one without any."""
     parts = re.split(r"[\\/]", place.rstrip("\\/")) if type(place) is str else [""]
     return parts[-1] or None
 
@@ -405,10 +397,9 @@ def _reads_as_text(text: str) -> bool:
 def find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, str]:
     """Return the number of a result, its meaning and the key that held it.
 
-    The similarity to a vector of zeros is NaN: where no other number is there, it is returned, for
-    the builder of items to judge. Without a number the hit would count as a perfect one.
+    NaN, the similarity to a vector of zeros, only without another: no number would mean 1.
     """
-    broken: tuple[float | None, str, str] = (None, "given", "")
+    broken: tuple[float, str, str] | None = None
     record = respell(record)
     for each in shape.numbers or KEYS["number"]:
         key = each.rstrip("<>")
@@ -418,9 +409,8 @@ def find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, 
         found = number, {"<": "lower", ">": "higher"}.get(each[-1], "given"), key
         if isfinite(number):
             return found
-        if broken[0] is None:
-            broken = found
-    return broken
+        broken = broken or found
+    return broken or (None, "given", "")
 
 
 def find_id(record: Fields) -> str | None:
@@ -464,7 +454,7 @@ def _plain_value(value: Any) -> Any:
     if kind == "L":
         return [_plain_value(each) for each in inner]
     if kind == "N":
-        return int(inner) if inner.isdecimal() and len(inner) < 20 else number_of(inner)
+        return int(inner) if inner.isdecimal() and len(inner) < 20 else parse_number(inner)
     return None if kind == "NULL" else inner
 
 
@@ -689,7 +679,8 @@ def is_pair(value: Any) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return number_of(value) is not None or (isinstance(value, Real) and value != value)
+    number = parse_number(value)
+    return number is not None and (isfinite(number) or type(value) is not str)  # Nan is a city
 
 
 def _read_columns(found: Fields) -> list[list[Any]] | None:

@@ -148,7 +148,7 @@ def test_where_all_are_dropped_the_limit_that_bound_them_is_named(
         (
             "{% for section in explicit %}{% for item in section.items %}{{ item.text }}\n"
             "{% endfor %}{% endfor %}",
-            ['mine/layout.txt.j2 does not print 2 items with a place on the page: "b", "c"'],
+            ['mine/layout.txt.j2 does not print 2 chosen items: "b", "c"'],
         ),
         ("{% for item in items %}{{ item.text | upper }}\n{% endfor %}", []),
         ("{% for item in items %}{{ item.title }}\n{% endfor %}", []),

@@ -120,7 +120,10 @@ def _raise(query: str, texts: list[str]) -> list[float]:
     ("function", "said"),
     [
         (_raise, "KeyError: \"'model'\""),
-        (lambda query, texts: {n: 1.0 for n, _ in enumerate(texts)}, "it returned object; expected a"),
+        (
+            lambda query, texts: {n: 1.0 for n, _ in enumerate(texts)},
+            "it returned object; expected numbers",
+        ),
         (lambda query, texts: [1.0], "it returned 1 score; expected a finite number for each text"),
         (lambda query, texts: [math.nan] * len(texts), "it returned nan; expected a finite"),
         (lambda query, texts: None, "TypeError"),

@@ -768,7 +768,7 @@ def test_a_similarity_that_is_no_number_is_the_worst(key: str) -> None:
     items = load_records(hits, where="items", diagnostics=(said := Diagnostics()))
     assert items[0].score == 0 and "PF202" in {one.code for one in said}
     shown = pf.render(hits, min_score=0.1, score_order="higher")
-    assert "nan" not in shown.text and [i.reason for i in shown.items][0] == "min_score"
+    assert "nan" not in shown.text and shown.items[0].reason == "min_score"
 
 
 def test_a_number_of_a_documents_metadata_may_be_a_text() -> None:
