@@ -132,10 +132,10 @@ class _Copier:
             return self._text(text)
         if isinstance(value, Mapping):
             return self._pairs(((key, value[key]) for key in value), depth)
-        if isinstance(value, Real):
-            is_whole = isinstance(value, Integral)
+        is_whole, is_number = isinstance(value, Integral), isinstance(value, Real)
+        if is_number:
             return self._integer(int(value)) if is_whole else self._float(float(value))
-        if hasattr(kind, "tolist") and getattr(value, "ndim", 0):  # a list in a cell of pandas
+        if hasattr(kind, "tolist") and getattr(value, "ndim", False):  # a list in a cell of pandas
             return self._members(iter(value), depth)
         return self._odd(value, _own_text(value, kind))
 

@@ -78,7 +78,7 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     metadata = extra | find_metadata(record)
     known = {k: v for k, v in own.items() if v is not None}
     fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
-    told = {key: metadata[key] for key in ("score", "relevance_score") if key in metadata}
+    told: Fields = {key: metadata[key] for key in ("score", "relevance_score") if key in metadata}
     keys = shape._replace(numbers=("score", *KEYS["number"]))
     number = find_number({**record, **told, **known}, keys)[0]
     if number is not None:
