@@ -29,6 +29,7 @@ from .shapes import (
 
 CONTENT_FIELDS = frozenset(("content", "summary", "expanded"))
 _ROW = RecordShape("row of a table")
+_NUMBERED = RecordShape("", numbers=("score", *KEYS["number"]))
 _LANGCHAIN = RecordShape("", body=("page_content", "metadata"))
 
 
@@ -79,8 +80,7 @@ def read_document(record: Fields, shape: RecordShape) -> Fields:
     known = {k: v for k, v in own.items() if v is not None}
     fields: Fields = {"origin": "similarity", "score_order": "given"} | place_of(metadata)
     told: Fields = {key: metadata[key] for key in ("score", "relevance_score") if key in metadata}
-    keys = shape._replace(numbers=("score", *KEYS["number"]))
-    number = find_number({**record, **told, **known}, keys)[0]
+    number = find_number({**record, **told, **known}, _NUMBERED)[0]
     if number is not None:
         fields["score"] = number
         if isfinite(number):
