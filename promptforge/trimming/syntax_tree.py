@@ -211,9 +211,10 @@ class _Effort:
         self.spent = False
 
     def read(self, offset: int, point: object) -> bytes:
+        # An end before the end of the text ends the process in Lua's grammar: `is_spent` stops.
         self._reads -= 1
         self.spent |= self._reads < 0
-        return b"" if self._reads < 0 else self._data[offset : offset + _CHUNK_BYTES]
+        return self._data[offset : offset + _CHUNK_BYTES]
 
     def is_spent(self, offset: int, failed: bool) -> bool:
         self._steps -= 1

@@ -192,3 +192,8 @@ def test_an_outline_has_fields_and_constants(language: str) -> None:
 
 def test_ruby_of_backticks_is_not_parsed() -> None:
     assert syntax_tree.parse_syntax("`a` " * 20_000, "ruby") is None
+
+
+def test_lua_that_is_read_too_often_ends_no_process() -> None:
+    # Its grammar ends the process where a text seems to end before its end.
+    assert syntax_tree.parse_syntax("eyJ•├── import x\n" * 500, "lua") is None
