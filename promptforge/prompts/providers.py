@@ -176,7 +176,7 @@ def _response_part(block: MessageBlock) -> dict[str, Any]:
     if block.original is not None:
         return _copy(block.original)
     if isinstance(block, ImageBlock):
-        return {"type": "input_image", "image_url": _image_url(block)}
+        return {"type": "input_image", "image_url": _image_url(block), "detail": "auto"}
     assert isinstance(block, TextBlock)
     return {"type": "input_text", "text": block.text}
 

@@ -193,6 +193,7 @@ def test_other_families_get_what_they_can_read_and_the_rest_is_said() -> None:
     assert prompt(history, "openai-responses")[0]["content"][1] == {
         "type": "input_image",
         "image_url": url,
+        "detail": "auto",  # the types of OpenAI's library demand it
     }
     text = prompt(history, "roles")
     assert text[0]["content"] == "q" and any("image" in d.message for d in text.warnings)
