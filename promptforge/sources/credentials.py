@@ -80,7 +80,9 @@ ASSIGNMENT = late_pattern(
     # A type between; `=` at the end of the line belongs to Base64.
     r"([ \t]*(?::[ \t]*[\w.\[\]|?]{1,40}[ \t]*(?==[ \t]*[^\s=]))?(?:=>|:=|[=:])[ \t]*)"
     r"(\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
-    r"|[^\s\"'(){}\[\]<>$,;#`]++(?=[ \t\r]*(?:[,;#\n]|\Z)))"
+    # `a=a=a=…` with an end of another kind is not read from each name again.
+    r"|(?=[^\s\"'(){}\[\]<>$,;#`])[^\s\"'(){}\[\]<>$,;#`=:]*+"
+    r"(?:[=:][^\s\"'(){}\[\]<>$,;#`=:]*+){0,99}+(?=[=:]|[ \t\r]*(?:[,;#\n]|\Z)))"
 )
 """A name and its value: a text in quotes, or all that is left of the line."""
 NAME_OF_A_SECRET = late_pattern(
@@ -147,6 +149,7 @@ _PASSWORD = late_pattern(
 _MANIFEST = late_pattern(r"^[ \t-]{0,9}apiVersion:[ \t]", re.MULTILINE)
 """A line of a manifest, which may stand below a comment or a template's `{{- if … }}`."""
 _SECRET = late_pattern(r"^[ \t-]{0,9}kind:[ \t]{1,9}[\"']?Secret\b", re.MULTILINE)
+_BODY_OF_A_KEY = late_pattern(r"(?:[A-Za-z0-9+/=\s#>\"',*;|`-]|\\+[rn])*+")
 REST_OF_A_TOKEN = r"[\w+/=~-]*+(?:\.[\w+/=~-]++)*+"
 """A pattern may end before its token does."""
 MIN_TOKEN = 20
@@ -203,8 +206,10 @@ def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]
 
 
 def _body_of_key(text: str, match: re.Match[str]) -> str:
-    stop = text.find("----", match.end())
-    return re.sub(r"\\+[rn]|[^A-Za-z0-9+/=]", "", text[match.start(1) : stop % (len(text) + 1)])
+    # The head of another key ends it: a text may hold a thousand heads, and no end.
+    body = _BODY_OF_A_KEY.match(text, match.start(1))
+    assert body is not None  # it may be empty
+    return re.sub(r"\\+[rn]|[^A-Za-z0-9+/=]", "", body[0].partition("----")[0])
 
 
 def is_harmless(secret: str, allowed: Collection[str] = ()) -> bool:

@@ -10,6 +10,7 @@ from commandline import run
 from found_credentials import find_credential
 from git_space import git, needs_git
 
+from promptforge.sources.credentials import find_credentials
 from promptforge.sources.secret_scan import SecretScan
 
 pytestmark = needs_git
@@ -202,6 +203,16 @@ def test_names_beside_words_for_secrets_are_none(text: str) -> None:
 )
 def test_patterns_of_any_text_are_tried_in_one_pass(unit: str) -> None:
     find_credential(unit * 20_000)
+
+
+def test_settings_in_one_word_are_read_once() -> None:
+    assert find_credential("server=" * 17_000 + " x", "secrets.yaml") is None
+    assert find_credential("token=" + "a1:b2:" * 300 + " x", "secrets.yaml") is not None
+
+
+def test_a_thousand_heads_of_keys_are_not_read_to_the_end_of_the_text() -> None:
+    found = find_credentials("ya29.Private-Lines: 9\n" * 1_500)
+    assert len([*found]) == 1_499
 
 
 @pytest.mark.parametrize("unit", ["password=", "auth=", "token:", "'key': '", "salt,"])
