@@ -118,7 +118,8 @@ NAME_IN_A_PROGRAM = late_pattern(
 """Words with a short number between them: `OAuth2PasswordBearer`."""
 _NO_SECRET = late_pattern(
     r"[\^~<>=v]*\d+\.|[./~@%]|\w+(?:\.\w+)+\Z|.*(?:://|\.\w{1,5}:?\Z)"
-    r"|[A-Za-z]+\d?(?:[-_./:]+(?:[a-z\d]+|[A-Z]+|[a-z]+(?:[A-Z][a-z]+){1,9}))*\Z"
+    # No word of a name is as long as the digits and letters behind `sqp_`.
+    r"|[A-Za-z]+\d?(?:[-_./:]+(?:[a-z\d]{1,31}|[A-Z]+|[a-z]+(?:[A-Z][a-z]+){1,9}))*\Z"
     r"|(?:Get|New|Read|Import|Convert(?:To|From))-[A-Z]\w+\Z"
 )
 """Versions, paths and names."""

@@ -159,6 +159,9 @@ IN_ANY_TEXT = {
     'password ?? "{0}"': LONG, "secret_key_base = '{0}'": "9f86d081884c7d65" * 8,
     "curl -u {0}:x": "ghs_" + "123456_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxMjM0NSJ9.abcDEF1-_456",
     "E2B={0}": "e2b_" + "9f86d081" * 5, "ci: {0}": "CCIPAT_" + "a1B2c3D4e5F6g7H8i9J0k1_" + "9f86d081" * 5,
+    "crm {0}": "pat-na1-" + "9c177612-f332-126d-bb2b-6997acf10654", "cur {0}": "crsr_" + "9f86d081" * 8,
+    "sonar -Dx {0}": "squ_" + "9f86d081" * 5, "agent {0}": "glagent-" + "a1B2c3D4" * 5,
+    'TOKEN = "{0}"': "acme_" + "9f86d081" * 4, "Authorization: Bearer {0}": "acme-live-" + "9f86d081" * 4,
 }  # fmt: skip
 """A line of any program, log or page → the credential in it."""
 
