@@ -345,7 +345,6 @@ def _with_note(made: str, note: str, schema: dict[str, Any]) -> str:
 
 
 def _json_value(text: str) -> Any:
-    """Return the value of a JSON object or array; None for any other text."""
     with suppress(ValueError, RecursionError):
         if text.lstrip()[:1] in ("{", "["):
             return json.loads(text)

@@ -200,7 +200,6 @@ def _parts(texts: Iterable[str]) -> set[str]:
 
 
 def _lines_below(lines: Sequence[str], place: int) -> Iterator[str]:
-    """Yield the parts of the lines that stand deeper below a line."""
     depth = _depth(lines[place])
     for line in islice(lines, place + 1, None):
         if _depth(line) <= depth:

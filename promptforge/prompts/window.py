@@ -136,7 +136,6 @@ class WindowFitter:
         return int(room * self.composer.options.recall_share)
 
     def _fit_required(self, least: FittedHistory, room: int, window: int) -> FittedPrompt:
-        """Fit required items that need the room promised to the history."""
         fitted = self._least(least)
         if fitted.result is None or fitted.composed.tokens > window:
             raise self._too_small(fitted, window) from None

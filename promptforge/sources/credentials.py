@@ -208,9 +208,8 @@ def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]
 
 def _body_of_key(text: str, match: re.Match[str]) -> str:
     # The head of another key ends it: a text may hold a thousand heads, and no end.
-    body = _BODY_OF_A_KEY.match(text, match.start(1))
-    assert body is not None  # it may be empty
-    return re.sub(r"\\+[rn]|[^A-Za-z0-9+/=]", "", body[0].partition("----")[0])
+    body = next(_BODY_OF_A_KEY.finditer(text, match.start(1)))[0].partition("----")[0]
+    return re.sub(r"\\+[rn]|[^A-Za-z0-9+/=]", "", body)
 
 
 def is_harmless(secret: str, allowed: Collection[str] = ()) -> bool:

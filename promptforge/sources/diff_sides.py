@@ -162,7 +162,6 @@ def _read_hunk(lines: Sequence[str], place: int, head: re.Match[str]) -> _Hunk:
 
 
 def _sides_with(sign: str, signs: int) -> Iterator[int]:
-    """Yield the numbers of the sides that hold a line with this sign."""
     is_removed = "-" in sign
     for number in range(signs + 1):
         # Of several files before a merge, one that lacks a removed line has a blank there.

@@ -124,9 +124,8 @@ def parse_syntax(text: str, language: str | None) -> Node | None:
     if language == "cpp":
         text = _MACRO.sub(_blank_out, text)
     data = text.encode("utf-8", "replace")  # a lone surrogate becomes "?"
-    if grammar is None or len(data) > MAX_BYTES_PARSED:
-        return None
-    if language == "ruby" and data.count(b"`") > _MAX_TICKS_OF_RUBY:
+    ticks = data.count(b"`") if language == "ruby" else 0
+    if grammar is None or len(data) > MAX_BYTES_PARSED or ticks > _MAX_TICKS_OF_RUBY:
         return None
     from tree_sitter import Parser
 
