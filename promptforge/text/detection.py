@@ -31,6 +31,9 @@ MAX_LINE_CHARS = 300
 LOG_SHARE, TRACE_SHARE, MARKUP_SHARE, REGULAR_SHARE = 0.5, 0.25, 0.03, 0.9
 """Shares of the lines of a text that only a log, a trace or markup has; share of keys among the
 lines of settings that are not indented, and of rows of one width in a table."""
+KEY_SHARE = 0.2
+"""Share of keys and points among the lines of YAML: 0.22 at least in 508 files, 0.13 in the text
+of a certificate."""
 MAX_SENTENCES = 0.25
 """Share of lines that are sentences, above which a text is no program, and code within a line no
 sign of Markdown: each line of such notes answers for itself."""
@@ -76,8 +79,10 @@ _SIGN_OF_DATA = late_pattern(r"[\d/_=:|()\[\]<>{}@#$%*+~\\─-╿]|(?<=\S)[ \t]{
 _LETTERS = late_pattern(r"[^\W\d_]{2}")
 _HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
 """A heading of Markdown: a comment of YAML stands above its key."""
-_COMMENT = late_pattern(r"^[ \t]*#{1,6} \S.*\n(?=[^\n])", re.MULTILINE)
-_POINT = late_pattern(r"^[ \t]*[-*+] +\S", re.MULTILINE)
+_COMMENT = late_pattern(r"^(?:[ \t]+#{1,6} \S|#{1,6} \S.*\n(?=[^\n]))", re.MULTILINE)
+_POINT = late_pattern(r"^[ \t]*[-*] +\S", re.MULTILINE)
+_TABLE_RULE = late_pattern(r"^[ \t]*\|?(?:[ \t:]*+-++[ \t:]*+\|)", re.MULTILINE)
+"""The line below the head of a table of Markdown; a program's table has `+` between its columns."""
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
@@ -85,6 +90,9 @@ _WORD = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}{{0,15}}")
 _PAIR = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}{{0,11}}+ ?{_SIGN_CLASS}")
 _START = late_pattern(rf"\n[ \t]*+(?:{_WORD_CLASS}+|{_SIGN_CLASS}{{1,4}})")
 _END = late_pattern(rf"(?:{_WORD_CLASS}|{_SIGN_CLASS}{{1,2}})$", re.MULTILINE)
+_TOLD_BY_LINES = ("asciidoc", "dockerfile", "latex", "rst", "toml")
+"""Languages with a line of their own in each text: of 60 texts that tokens alone took for one of
+these, 49 were not."""
 _MARKUP = ("rst", "asciidoc", "latex", "markdown")
 _WORD_CODES = bytes(code for code in range(128) if chr(code).isalnum() or code in b"_\x7f")
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -221,7 +229,9 @@ def _language_of_lines(text: str) -> str | None:
     ended = [line for line in lines if line[:MAX_LINE_CHARS].rstrip()[-1:] in ".!?:"]
     sentences = sum(_SENTENCE.match(line[:MAX_LINE_CHARS]) is not None for line in ended)
     is_said = sentences > MAX_SENTENCES * len(lines)
-    language = language_of_script(text) or (None if is_said else _language_of_tokens(sample))
+    is_marked = found["mark"] > TRACE_SHARE * len(lines)
+    by_tokens = None if is_said or is_marked else _language_of_tokens(sample)
+    language = language_of_script(text) or by_tokens
     is_program = is_code(language) and language != "code"
     if is_program and not printed and not _count_failures(text[-SAMPLE_CHARS:]):
         return language
@@ -230,7 +240,9 @@ def _language_of_lines(text: str) -> str | None:
     if printed:
         return printed
     outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
-    settings = _settings_of(outer, sample, outside)
+    inner = found["yaml"] + found["point"]
+    said = sum(line.lstrip()[0] != "#" for line in lines)
+    settings = _settings_of(outer, sample, outside, inner >= KEY_SHARE * said)
     if settings:
         return "markdown" if settings == "yaml" and _is_page(text, lines) else settings
     is_printed = not is_said and language in (None, "code", "pem", "text")
@@ -241,9 +253,11 @@ def _language_of_lines(text: str) -> str | None:
     if markup and (language in (None, "yaml") or (language, markup) == ("html", "rst")):
         return markup
     found_by_tokens = _judge_by_tokens(language, text, sample, found)
-    if language == "pem" or is_said or not _is_listing(found_by_tokens, sample, lines):
-        return found_by_tokens
-    return "listing"
+    is_pem = language == "pem" and "-----BEGIN " in sample
+    if not is_said and not is_pem and _is_listing(found_by_tokens, sample, lines):
+        return "listing"
+    is_list = len(_POINT.findall(sample)) > LOG_SHARE * len(lines)
+    return "markdown" if is_list and language in (None, "yaml") else found_by_tokens
 
 
 def _kind_printed(
@@ -264,9 +278,7 @@ def _markup_of(found: Counter[str | None], sample: str, lines: int, is_said: boo
     comments, headings = len(_COMMENT.findall(sample)), len(_HEADING.findall(sample))
     if comments > headings:
         found["markdown"] -= comments
-    points = len(_POINT.findall(sample))
-    if points > LOG_SHARE * lines:
-        found["markdown"] += points
+    found["markdown"] += found["weak"] * (_TABLE_RULE.search(sample) is not None)
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
     least = max(1 + (markup == "asciidoc"), MARKUP_SHARE * lines)
@@ -278,6 +290,9 @@ def _judge_by_tokens(
 ) -> str | None:
     if language in (None, "yaml") and _FRONT_MATTER.match(text):
         return "markdown"
+    underlined = found["underline"] if language == "rst" else 0
+    if language in _TOLD_BY_LINES and not found[language] + underlined:
+        return None
     is_list = language == "code" and not _CODE_SIGN.search(sample)
     is_list |= language == "ini" and not any(map(found.__getitem__, ("section", "key", "toml")))
     return None if is_list or language in ("pem", "text") else language
@@ -373,12 +388,21 @@ def _language_of_tokens(sample: str) -> str | None:
     return "code" if 2 * programs > sum(shares) else None
 
 
-def _settings_of(outer: Sequence[str], sample: str, found: Counter[str | None]) -> str | None:
+def _has_key_twice(outer: Sequence[str], sample: str) -> bool:
+    """Tell whether a key repeats beside itself, as in records of `dpkg -s`; no document has that."""
+    keys = [line.partition(":")[0] for line in outer if line[0] not in "-#{" and ":" in line]
+    return len({*keys}) < len(keys) and "\n---" not in sample
+
+
+def _settings_of(
+    outer: Sequence[str], sample: str, found: Counter[str | None], is_keyed: bool
+) -> str | None:
     least = max(1, REGULAR_SHARE * sum(line[0] not in "#;" for line in outer))
     values, keys = found["toml"] + found["key"], found["yaml"]
     is_nested = _INDENTED.search(sample) is not None
     if keys and is_nested + keys > 1 and keys + found["point"] >= least:
-        return "listing" if 2 * len(_NO_YAML.findall(sample)) > keys else "yaml"
+        is_yaml = 2 * len(_NO_YAML.findall(sample)) <= keys and not _has_key_twice(outer, sample)
+        return "yaml" if is_yaml and is_keyed else "listing"
     if values + found["section"] + found["close"] < max(2, least):
         return None
     if found["section"]:
