@@ -22,7 +22,7 @@ from .characters import freeze
 from .languages import is_code, language_of_script
 from .words import late_pattern
 
-SAMPLE_CHARS = 3_000
+SAMPLE_CHARS = 2_000
 """Characters at the beginning of a text, and as many in its middle, by which lines are judged."""
 MAX_JSON_CHARS = 1 << 22
 """A longer text is judged by its first line, whether it is JSON."""
@@ -83,14 +83,14 @@ _COMMENT = late_pattern(r"^(?:[ \t]+#{1,6} \S|#{1,6} \S.*\n(?=[^\n]))", re.MULTI
 _POINT = late_pattern(r"^[ \t]*[-*] +\S", re.MULTILINE)
 _TABLE_RULE = late_pattern(r"^[ \t]*\|?(?:[ \t:]*+-++[ \t:]*+\|)", re.MULTILINE)
 """The line below the head of a table of Markdown; a program's table has `+` between its columns."""
-_SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:]\s*$).*?[a-z]{2,} +[a-z]{2,} ")
+_SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:](?:$| [A-Z])).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
 _WORD = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}{{0,15}}")
 _PAIR = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}{{0,11}}+ ?{_SIGN_CLASS}")
 _START = late_pattern(rf"\n[ \t]*+(?:{_WORD_CLASS}+|{_SIGN_CLASS}{{1,4}})")
 _END = late_pattern(rf"(?:{_WORD_CLASS}|{_SIGN_CLASS}{{1,2}})$", re.MULTILINE)
-_TOLD_BY_LINES = ("asciidoc", "dockerfile", "latex", "rst", "toml")
+_TOLD_BY_LINES = ("asciidoc", "csv", "dockerfile", "latex", "rst", "toml", "tsv")
 """Languages with a line of their own in each text: of 60 texts that tokens alone took for one of
 these, 49 were not."""
 _MARKUP = ("rst", "asciidoc", "latex", "markdown")
@@ -188,14 +188,14 @@ def _line_pattern() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def _failure_patterns() -> tuple[list[str], list[str], re.Pattern[str]]:
     signs, words, lines = (value for name, value in table_rows("lines") if " " in name)
-    return signs.split("|"), words.split("|"), re.compile(f"^(?:{lines})", re.MULTILINE)
+    return signs.split("|"), words.split("|"), re.compile(f"\n(?:{lines})", re.MULTILINE)
 
 
 def _count_failures(text: str) -> int:
     """Return the lines that tell of a failure: those of a program that builds or tests others."""
     end, (signs, _, lines) = text[-MAX_CHARS_SEARCHED:], _failure_patterns()
     is_likely = any(map(end.__contains__, signs)) and "```" not in end  # the pattern takes longer
-    return len(lines.findall(end)) if is_likely else 0
+    return len(lines.findall(f"\n{end}")) if is_likely else 0
 
 
 def _may_be_printed(text: str, lines: Collection[str]) -> bool:
@@ -226,8 +226,9 @@ def _language_of_lines(text: str) -> str | None:
     printed = _kind_printed(found, opening, len(lines), len(outer))
     if printed not in (None, "listing"):
         return printed
-    ended = [line for line in lines if line[:MAX_LINE_CHARS].rstrip()[-1:] in ".!?:"]
-    sentences = sum(_SENTENCE.match(line[:MAX_LINE_CHARS]) is not None for line in ended)
+    ends = [line.rstrip()[-MAX_LINE_CHARS:] for line in lines]
+    may_say = [end for end in ends if end[-1] in ".!?:" or len(end) == MAX_LINE_CHARS]
+    sentences = sum(_SENTENCE.match(end) is not None for end in may_say)
     is_said = sentences > MAX_SENTENCES * len(lines)
     is_marked = found["mark"] > TRACE_SHARE * len(lines)
     by_tokens = None if is_said or is_marked else _language_of_tokens(sample)
@@ -389,7 +390,7 @@ def _language_of_tokens(sample: str) -> str | None:
 
 
 def _has_key_twice(outer: Sequence[str], sample: str) -> bool:
-    """Tell whether a key repeats beside itself, as in records of `dpkg -s`; no document has that."""
+    """Tell whether a key repeats beside itself, as in records of `dpkg -s`; none of YAML does."""
     keys = [line.partition(":")[0] for line in outer if line[0] not in "-#{" and ":" in line]
     return len({*keys}) < len(keys) and "\n---" not in sample
 

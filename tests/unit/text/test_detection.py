@@ -173,6 +173,18 @@ def test_a_table_of_numbers_is_no_message_that_repeats() -> None:
     assert detect_language(alike) == "log"
 
 
+def test_a_paragraph_on_one_line_is_prose() -> None:
+    """Its line is longer than a sign of anything may be, and a piece of it ends within a sentence."""
+    text = (
+        "Boil Hall (also Kettle-Steam-North Kettle Hall), founded in 1969 by A. B. Lid (born 6 May "
+        "1925), is the largest hall (by area, 1.2 km, and by seats, 3,200) in Potter, Ohio, USA. It "
+        "holds cups, pots, pans, and, since 1985, kettles: No. 1, No. 2, and No. 3. Its doors are "
+        "red, its walls are white, and its roof (by C. D. Steam, 1971) is gray. In 1990, 1992, and"
+    )
+    assert detect_language(text) is None
+    assert detect_language(f"{text} 1994, it was closed.") is None
+
+
 def test_a_list_of_paths_is_no_program() -> None:
     text = "*.o\n*.a\n*.lo\n*.so.*\ntags\n\njq\n!tests/modules/lib/\n/build/\n*~\n.*.sw[a-p]\n*.gcda\n*.gcno\n"
     assert detect_language(text * 3) == "listing"
