@@ -27,7 +27,7 @@ SAMPLE_CHARS = 2_000
 MAX_JSON_CHARS = 1 << 22
 """A longer text is judged by its first line, whether it is JSON."""
 MAX_LINE_CHARS = 300
-"""A longer line is a paragraph: its first words tell nothing."""
+"""Characters of a line that tell what it is, and whether it ends a sentence."""
 LOG_SHARE, TRACE_SHARE, MARKUP_SHARE, REGULAR_SHARE = 0.5, 0.25, 0.03, 0.9
 """Shares of the lines of a text that only a log, a trace or markup has; share of keys among the
 lines of settings that are not indented, and of rows of one width in a table."""
@@ -90,9 +90,12 @@ _WORD = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}{{0,15}}")
 _PAIR = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}{{0,11}}+ ?{_SIGN_CLASS}")
 _START = late_pattern(rf"\n[ \t]*+(?:{_WORD_CLASS}+|{_SIGN_CLASS}{{1,4}})")
 _END = late_pattern(rf"(?:{_WORD_CLASS}|{_SIGN_CLASS}{{1,2}})$", re.MULTILINE)
-_TOLD_BY_LINES = ("asciidoc", "csv", "dockerfile", "latex", "rst", "toml", "tsv")
-"""Languages with a line of their own in each text: of 60 texts that tokens alone took for one of
-these, 49 were not."""
+_OWN_LINES = {
+    **{name: [name] for name in ("asciidoc", "csv", "dockerfile", "latex", "toml", "tsv")},
+    **{"ini": ["section", "key", "toml"], "rst": ["rst", "underline"]},
+}
+"""Kinds of lines of which a text in a language has one: of 60 texts that tokens alone took for one
+of the markups, 49 were not."""
 _MARKUP = ("rst", "asciidoc", "latex", "markdown")
 _WORD_CODES = bytes(code for code in range(128) if chr(code).isalnum() or code in b"_\x7f")
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -220,9 +223,8 @@ def _language_of_lines(text: str) -> str | None:
     heads = [line.strip()[:MAX_LINE_CHARS] for line in lines]
     matches = {head: _line_pattern().match(head) for head in {*heads}}
     groups = {head: match.lastgroup for head, match in matches.items() if match}
-    short = [head for head, line in zip(heads, lines, strict=True) if len(line) <= MAX_LINE_CHARS]
-    found = Counter(map(groups.get, short))
-    opening = groups.get(heads[0]) if lines and len(lines[0]) <= MAX_LINE_CHARS else None
+    found = Counter(map(groups.get, heads))
+    opening = groups.get(heads[0]) if heads else None
     printed = _kind_printed(found, opening, len(lines), len(outer))
     if printed not in (None, "listing"):
         return printed
@@ -247,7 +249,7 @@ def _language_of_lines(text: str) -> str | None:
     if settings:
         return "markdown" if settings == "yaml" and _is_page(text, lines) else settings
     is_printed = not is_said and language in (None, "code", "pem", "text")
-    if is_printed and (found["call"] > LOG_SHARE * len(lines) or _may_be_printed(text, {*short})):
+    if is_printed and (found["call"] > LOG_SHARE * len(lines) or _may_be_printed(text, {*heads})):
         return "log"
     markup = _markup_of(found, sample, len(lines), is_said)
     # A list of code is YAML by its tokens, but its lines are no keys.
@@ -291,17 +293,16 @@ def _judge_by_tokens(
 ) -> str | None:
     if language in (None, "yaml") and _FRONT_MATTER.match(text):
         return "markdown"
-    underlined = found["underline"] if language == "rst" else 0
-    if language in _TOLD_BY_LINES and not found[language] + underlined:
+    own = _OWN_LINES.get(language or "")
+    if own and not any(map(found.__getitem__, own)):
         return None
     is_list = language == "code" and not _CODE_SIGN.search(sample)
-    is_list |= language == "ini" and not any(map(found.__getitem__, ("section", "key", "toml")))
     return None if is_list or language in ("pem", "text") else language
 
 
 def _is_listing(language: str | None, sample: str, lines: Sequence[str]) -> bool:
     """Tell whether a text without a language of its own is what a program printed in lines."""
-    if language not in (None, "code", "csv", "tsv") or len(lines) < MIN_LINES:
+    if language not in (None, "code") or len(lines) < MIN_LINES:
         return False
     ended = sum(line.rstrip()[-1] in "{};:(," for line in lines)
     if language == "code" and ended > CODE_SHARE * len(lines):
