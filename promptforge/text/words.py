@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import cache
 from typing import Any, AnyStr, Generic, Literal, Self, TypeVar, cast, get_args, overload
 
+from . import table_rows
 from .characters import categories, freeze, normalize
 
 T = TypeVar("T")
@@ -153,17 +154,7 @@ SEAM = "_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})"
 """Pattern of the seams within `max_tokens`, `maxTokens` and `OOMKilled`."""
 _PART = late_pattern(SEAM)
 _BRACKETS = late_pattern(r"\([^()]*\)|\[[^\[\]]*\]")
-_COMMON = """
-a an the this that these those such same other another any some each every all both either neither
-no none i me my mine we us our ours you your yours he him his she her hers it its they them their
-theirs who whom whose which what when where why how be am is are was were been being do does did
-done doing have has had having can could may might must shall should will would and or but nor not
-if then than so as because while until although though whether of in on at by for from to into onto
-with within without about above below over under between among through during before after against
-upon up down out off per via again also just only very too more most much many few less own here
-there once now ever s t d m ll ve re
-"""
-STOP_WORDS = frozenset(_COMMON.split())
+STOP_WORDS = frozenset(dict(table_rows("words"))["stop words"].split())
 """English words that say nothing about the subject of a text."""
 
 
