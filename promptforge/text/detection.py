@@ -165,7 +165,7 @@ def _table_of(text: str) -> str | None:
     if first and first.lastgroup == "log":  # its times may have a comma
         return None
     for delimiter, name in (("\t", "tsv"), (",", "csv"), (";", "csv")):
-        if delimiter not in rows[0].strip(delimiter) or rows[0].endswith(delimiter):
+        if delimiter not in rows[0].strip(delimiter) or rows[0].endswith((delimiter, ";", "}")):
             continue
         try:
             widths = [len(row) for row in csv.reader(rows, delimiter=delimiter) if row]
@@ -224,7 +224,7 @@ def _language_of_lines(text: str) -> str | None:
     printed = _kind_printed(found, opening, len(lines), len(outer))
     if printed not in (None, "listing"):
         return printed
-    ends = [line.rstrip()[-MAX_LINE_CHARS:] for line in lines]
+    ends = [line.strip()[-MAX_LINE_CHARS:] for line in lines if line.lstrip()[0] not in "#/"]
     may_say = [end for end in ends if end[-1] in ".!?:" or len(end) == MAX_LINE_CHARS]
     sentences = sum(_SENTENCE.match(end) is not None for end in may_say)
     is_said = sentences > MAX_SENTENCES * len(lines)

@@ -185,6 +185,17 @@ def test_a_paragraph_on_one_line_is_prose() -> None:
     assert detect_language(f"{text} 1994, it was closed.") is None
 
 
+def test_sentences_of_comments_are_no_prose() -> None:
+    comments = "// The lid is closed by hand. It whistles.\n// Nobody opens the lid of a kettle.\n" * 3
+    program = "export function f(x) {\n  const y = x;\n  return y;\n}\n"
+    assert detect_language(f"{comments}{program}") == "javascript"
+
+
+def test_rows_that_a_brace_closes_are_no_table() -> None:
+    rules = "".join(f".lid{n} ~ .pot:where(.s{n}) {{ color: green; }}\n" for n in range(9))
+    assert detect_language(rules) not in ("csv", "tsv")
+
+
 def test_a_list_of_paths_is_no_program() -> None:
     text = "*.o\n*.a\n*.lo\n*.so.*\ntags\n\njq\n!tests/modules/lib/\n/build/\n*~\n.*.sw[a-p]\n*.gcda\n*.gcno\n"
     assert detect_language(text * 3) == "listing"
