@@ -216,7 +216,8 @@ def _language_of_lines(text: str) -> str | None:
     sample = _FENCED.sub(r"\1", sample)
     lines = [line for line in sample.split("\n") if line.strip()]
     outer = [line for line in lines if not line[0].isspace()]
-    heads = [line.strip()[:MAX_LINE_CHARS] for line in lines]
+    stripped = [line.strip() for line in lines]
+    heads = [line[:MAX_LINE_CHARS] for line in stripped]
     matches = {head: _line_pattern().match(head) for head in {*heads}}
     groups = {head: match.lastgroup for head, match in matches.items() if match}
     found = Counter(map(groups.get, heads))
@@ -224,7 +225,7 @@ def _language_of_lines(text: str) -> str | None:
     printed = _kind_printed(found, opening, len(lines), len(outer))
     if printed not in (None, "listing"):
         return printed
-    ends = [line.strip()[-MAX_LINE_CHARS:] for line in lines if line.lstrip()[0] not in "#/"]
+    ends = [line[-MAX_LINE_CHARS:] for line in stripped if line[0] not in "#/"]
     may_say = [end for end in ends if end[-1] in ".!?:" or len(end) == MAX_LINE_CHARS]
     sentences = sum(_SENTENCE.match(end) is not None for end in may_say)
     is_said = sentences > MAX_SENTENCES * len(lines)
@@ -240,7 +241,7 @@ def _language_of_lines(text: str) -> str | None:
         return printed
     outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
     inner = found["yaml"] + found["point"]
-    said = sum(line.lstrip()[0] != "#" for line in lines)
+    said = sum(line[0] != "#" for line in stripped)
     settings = _settings_of(outer, sample, outside, inner >= KEY_SHARE * said)
     if settings:
         return "markdown" if settings == "yaml" and _is_page(text, lines) else settings
@@ -255,8 +256,9 @@ def _language_of_lines(text: str) -> str | None:
     is_pem = language == "pem" and "-----BEGIN " in sample
     if not is_said and not is_pem and _is_listing(found_by_tokens, sample, lines):
         return "listing"
-    is_list = len(_POINT.findall(sample)) > LOG_SHARE * len(lines)
-    return "markdown" if is_list and language in (None, "yaml") else found_by_tokens
+    if language in (None, "yaml") and len(_POINT.findall(sample)) > LOG_SHARE * len(lines):
+        return "markdown"
+    return found_by_tokens
 
 
 def _kind_printed(
@@ -274,10 +276,11 @@ def _kind_printed(
 
 
 def _markup_of(found: Counter[str | None], sample: str, lines: int, is_said: bool) -> str | None:
-    comments, headings = len(_COMMENT.findall(sample)), len(_HEADING.findall(sample))
-    if comments > headings:
+    comments = len(_COMMENT.findall(sample)) if "#" in sample else 0
+    if comments > len(_HEADING.findall(sample)):
         found["markdown"] -= comments
-    found["markdown"] += found["weak"] * (_TABLE_RULE.search(sample) is not None)
+    if found["weak"] and _TABLE_RULE.search(sample):
+        found["markdown"] += found["weak"]
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(_MARKUP, key=found.__getitem__)
     least = max(1 + (markup == "asciidoc"), MARKUP_SHARE * lines)
@@ -374,9 +377,9 @@ def _language_of_tokens(sample: str) -> str | None:
         f"<{len(first)}I", sum(map(_lanes, rows), least).to_bytes(4 * len(first), "little")
     )
     scale = len(rows) ** 0.5
-    scores = [own + (lane - LEAST) / scale for own, lane in zip(first, lanes, strict=True)]
+    scores = [own * scale + lane for own, lane in zip(first, lanes, strict=True)]
     best = max(scores)
-    shares = [exp((score - best) * unit) for score in scores]
+    shares = [exp((score - best) * unit / scale) for score in scores]
     language = languages[scores.index(best)]
     if MIN_PROBABILITY * sum(shares) <= 1:
         return language
