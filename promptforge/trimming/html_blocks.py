@@ -9,6 +9,7 @@ from html import unescape
 from itertools import accumulate
 from typing import NamedTuple
 
+from ..text import table_rows
 from ..text.words import late_pattern
 from .pieces import split_lines
 
@@ -34,6 +35,7 @@ _ASIDE = frozenset(["aside", "footer", "nav"])
 _LISTS = frozenset(["dl", "menu", "ol", "ul"])
 _GROUPS = frozenset(["hr", "table", *_ASIDE, *_LISTS])
 """Elements that are no part of the block right after their start tag."""
+_WORDS = dict(table_rows("words"))
 _HOLDERS = frozenset(
     [
         *("article", "body", "button", "center", "details", "dialog", "div", "fieldset", "figure"),
@@ -42,22 +44,11 @@ _HOLDERS = frozenset(
     ]
 )
 """Elements that hold blocks; a text directly in one is a block, too."""
-BLOCKS = frozenset(
-    [
-        *("address", "blockquote", "caption", "dd", "dt", "figcaption", "h1", "h2", "h3", "h4"),
-        *("h5", "h6", "legend", "li", "p", "pre", "summary", "title", "tr"),
-    ]
-)
+BLOCKS = frozenset(_WORDS["html blocks"].split())
 _CELLS = frozenset(["td", "th"])
 _PARTS = BLOCKS | _CELLS
 STRUCTURE = _PARTS | _HOLDERS
-_INLINE = frozenset(
-    [
-        *("a", "abbr", "b", "bdi", "bdo", "big", "code", "del", "dfn", "em", "font", "i", "ins"),
-        *("kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup"),
-        *("tt", "u", "var", "!"),
-    ]
-)
+_INLINE = frozenset(_WORDS["html inline"].split())
 """Elements that part no words, and comments."""
 _WHOLES = {
     "!code": "code",

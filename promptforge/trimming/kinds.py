@@ -40,12 +40,8 @@ TRIMMERS_BY_LANGUAGE = {
     **dict.fromkeys(("json", "jsonl", "ndjson", "repr"), "json"),
     **dict.fromkeys(("asciidoc", "latex"), "markup"),
     **dict.fromkeys(("astro", "svelte", "vue"), "component"),
-    "html": "html",
-    "log": "log",
+    **{name: name for name in ("html", "log", "markdown", "python", "rst")},
     "man": "man_page",
-    "markdown": "markdown",
-    "python": "python",
-    "rst": "rst",
     "traceback": "failure",
     **dict.fromkeys(
         ("csv", "dockerfile", "ini", "listing", "properties", "toml", "tsv", "xml", "yaml"),

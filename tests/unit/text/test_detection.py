@@ -186,7 +186,9 @@ def test_a_paragraph_on_one_line_is_prose() -> None:
 
 
 def test_sentences_of_comments_are_no_prose() -> None:
-    comments = "// The lid is closed by hand. It whistles.\n// Nobody opens the lid of a kettle.\n" * 3
+    comments = (
+        "// The lid is closed by hand. It whistles.\n// Nobody opens the lid of a kettle.\n" * 3
+    )
     program = "export function f(x) {\n  const y = x;\n  return y;\n}\n"
     assert detect_language(f"{comments}{program}") == "javascript"
 
