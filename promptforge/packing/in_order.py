@@ -70,6 +70,7 @@ class PageState:
         """Show an item in a variant; the page then costs `cost`."""
         self.remove(index)
         self.chosen[index], self.cost = variant, cost
+        self.page.note_shown(index, variant)
         self.turns.changes.append((index, variant))
         self.reasons.pop(index, None)
         self._add_to_section(index, variant, 1)
@@ -234,6 +235,7 @@ class PageState:
                     if room is not None:
                         room = add_costs(room, self.page.item_cost(other, variant))
             found[index] = beside[index] = whole
+            self.page.note_shown(index, whole)
         return found, duplicate_of
 
     def surely_exceed(self, walk: Sequence[int], room: Cost) -> bool:
@@ -253,6 +255,7 @@ class PageState:
         short = [i for i in shown if len(content_variant(self.page.variants(i)).text) <= longest]
         for index in short:
             self.page.duplicates(index, {})  # so that each is known before the first is judged
+            self.page.note_shown(index, shown[index])
         found: dict[int, int] = {}
         for index in short:
             variant = left.pop(index)

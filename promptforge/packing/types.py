@@ -98,7 +98,13 @@ class PackablePage(Protocol):
     def duplicates(
         self, index: int, chosen: Mapping[int, Variant]
     ) -> tuple[int | None, Sequence[int]]:
-        """Return the chosen item that contains this one's text, and those this one contains."""
+        """Return the chosen item that contains this one's text, and those this one contains.
+
+        Only items that `note_shown` got are looked at.
+        """
+
+    def note_shown(self, index: int, variant: Variant) -> None:
+        """Note an item that is shown in a variant."""
 
     def join(self, whole: Iterable[int]) -> tuple[PackablePage, Sequence[JoinedVariant]]:
         """Join those of these items that touch; return a page where each first one is all."""

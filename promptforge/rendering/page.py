@@ -203,6 +203,10 @@ class Page:
             return None, ()
         return self._contained.find(index, chosen)
 
+    def note_shown(self, index: int, variant: Variant) -> None:
+        """Note an item that is shown: `duplicates` looks for others in those that are whole."""
+        self._contained.show(index, variant)
+
     def is_within(self, index: int, other: int) -> bool:
         """Return True if an item is a range of lines within the range of another."""
         return is_within(self._items[index], self._items[other])

@@ -610,35 +610,70 @@ def without(known: Mapping[K, V], changed: Collection[int]) -> dict[K, V]:
 
 
 class ContainedTexts:
-    """The texts of the items asked about so far, indexed by their lines."""
+    """The texts of the items asked about so far, and the lines of those that were shown whole."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
         self._known: dict[int, tuple[list[str], str]] = {}
         """The lines of each, and the longest."""
+        self._by_longest: dict[str, list[int]] = defaultdict(list)
+        """Longest line of a text → items."""
+        # Indexing is the dear part, so only what can hold another text is indexed: one that is
+        # shown whole. And these wait for the second index, each with the lines that it shares
+        # with those before it, until a text has no line of its own; in most lists none ever does.
+        self._indexed = set[int]()
+        """Those with lines in the next three."""
         self._first: dict[str, int] = {}
         """Line → the first of them that has it."""
         self._shared = set[str]()
         """Lines that several of them have."""
-        self._by_longest: dict[str, list[int]] = defaultdict(list)
-        """Longest line of a text → items."""
         self._by_line: dict[str, list[int]] = {}
         """Shared line → items that have it."""
-        # Indexing is the dear part. Texts wait for it, each with the lines that it shares with
-        # those before it, until one has no line of its own; in most lists none ever does.
         self._waiting: list[tuple[int, set[str]]] = []
         # Each packing asks again, and `fits_at` packs a hundred times.
         self._within: dict[tuple[int, int], bool] = {}
         """An item and another → whether that one has all of its text."""
+        self._changes: list[int] = []
+        """The items that became known or were indexed, in that order."""
+        self._relations: dict[int, tuple[int, Sequence[int], Sequence[int]]] = {}
+        """Item → those that may hold it, those that it may hold, after so many changes."""
 
     def find(self, index: int, chosen: Mapping[int, Variant]) -> tuple[int | None, list[int]]:
         """Return the one of `chosen` that contains this item, and those that this item contains.
 
         Only items of several lines are compared: a single line stands in many texts by chance.
         """
+        related = self._relations.get(index)
+        if related is None or related[0] != len(self._changes):
+            related = self._relations[index] = self._look_up(index)
+        if index in chosen:
+            self.show(index, chosen[index])
+        _, holders, held = related
+        texts: dict[int, str] = {}
+        for other in holders:
+            if other == index or other not in chosen or not _is_whole(chosen[other]):
+                continue
+            if self._is_within(index, other, texts):
+                return other, []
+        candidates = [other for other in held if other in chosen]
+        return None, [other for other in candidates if self._is_within(other, index, texts)]
+
+    def show(self, index: int, variant: Variant) -> None:
+        """Index the lines of a known item if it is shown whole: it may hold others."""
+        if index not in self._known or index in self._indexed or not _is_whole(variant):
+            return
+        self._indexed.add(index)
+        self._changes.append(index)
+        different = set(self._known[index][0])
+        common = different & self._first.keys()
+        self._shared |= common
+        self._first.update(dict.fromkeys(different - common, index))
+        self._waiting.append((index, common))
+
+    def _look_up(self, index: int) -> tuple[int, Sequence[int], Sequence[int]]:
         read = self._known.get(index) or self._read(index)
         if read is None:
-            return None, []
+            return len(self._changes), (), ()
         lines, longest = read
         holders: Sequence[int] = ()
         held = set[str]()
@@ -646,23 +681,10 @@ class ContainedTexts:
             holders, held = self._related(index, lines, longest)
         if index not in self._known:
             self._known[index] = read
+            self._changes.append(index)
             self._by_longest[longest].append(index)
-            different = set(lines)
-            common = different & self._first.keys()
-            self._shared |= common
-            self._first.update(dict.fromkeys(different - common, index))
-            self._waiting.append((index, common))
-        if not holders and not held:
-            return None, []
-        texts: dict[int, str] = {}
-        for other in holders:
-            if other == index or other not in chosen or not _is_whole(chosen[other]):
-                continue
-            if self._is_within(index, other, texts):
-                return other, []
         others = {other for line in held for other in self._by_longest[line][:MAX_TEXTS_PER_LINE]}
-        candidates = sorted(other for other in others - {index} if other in chosen)
-        return None, [other for other in candidates if self._is_within(other, index, texts)]
+        return len(self._changes), holders, sorted(others - {index})
 
     def _is_within(self, inner: int, outer: int, texts: dict[int, str]) -> bool:
         pair = inner, outer
@@ -682,7 +704,7 @@ class ContainedTexts:
             if self._by_longest.get(longest) == [index]:
                 held.discard(longest)
         # In most lists no text has all lines of another.
-        others = self._shared if index in self._known else self._first.keys()
+        others = self._shared if index in self._indexed else self._first.keys()
         if longest in others and all(map(others.__contains__, lines)):
             return self._sharing_rarest(lines), held
         return (), held
@@ -699,6 +721,8 @@ class ContainedTexts:
         """Return the texts of `items`, where those in `changed` are others than here."""
         texts = copy(self)
         texts._items, texts._known = items, without(self._known, changed)
+        texts._indexed = self._indexed - {*changed}
+        texts._relations = without(self._relations, changed)
         other = {*changed}
         texts._within = {
             pair: known for pair, known in self._within.items() if other.isdisjoint(pair)

@@ -73,6 +73,9 @@ class Words:
     ) -> tuple[int | None, Sequence[int]]:
         return None, ()
 
+    def note_shown(self, index: int, variant: Variant) -> None:
+        pass
+
     def measure(self, chosen: Mapping[int, Variant]) -> Cost:
         gaps = max(0, len(chosen) - 1)
         chars = (

@@ -233,6 +233,7 @@ def test_as_comparing_everything_with_everything(
         if holder is None:
             assert list(held) == [i for i in lines if i in chosen and _holds(item, items[i])]
             chosen[index] = forms[index]
+            contained.show(index, chosen[index])
         asked.append(index)
     for index, item in enumerate(items):  # once more, when all are known
         others = {i: form for i, form in chosen.items() if i != index}
@@ -267,6 +268,7 @@ def _apart(items: list[Item]) -> None:
     for index in range(len(items)):
         assert contained.find(index, chosen) == (None, [])
         chosen[index] = Variant("content", "")
+        contained.show(index, chosen[index])
 
 
 @pytest.mark.parametrize("step", [1, 7])
