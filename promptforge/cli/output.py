@@ -173,15 +173,15 @@ def write_all_files(folder: Path, texts: Mapping[str, str]) -> None:
         raise
 
 
-def ended_within(text: str, max_tokens: int | None, counter: TokenCounter) -> str:
-    """Return a text with a line end after its last line, without one where that is too much.
+def ended_within(text: str, tokens: int, max_tokens: int | None, counter: TokenCounter) -> str:
+    """Return a text of so many tokens with a line end, without one where that is too much.
 
     The budget holds for the bytes that leave the program, in a file or through a pipe. An empty
     text stays empty.
     """
     if not text or text.endswith("\n"):
         return text
-    if max_tokens is not None and counter.count(f"{text}\n") > max_tokens:
+    if max_tokens is not None and counter.count_ended(text, tokens, "\n") > max_tokens:
         return text
     return f"{text}\n"
 

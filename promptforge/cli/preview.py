@@ -79,11 +79,12 @@ def prompt_command(
     if as_json:
         write_json(prompt.to_dict(), output)
     else:
-        text, most = format_prompt(prompt), prompt.window
+        text, tokens, most = format_prompt(prompt), 0, prompt.window
         counter = get_tokenizer(prompt.manifest["tokenizer"]["name"])
         if most is not None:
-            most -= max(0, prompt.tokens - counter.count(text))  # what the LLM adds to the text
-        write_output(ended_within(text, most, counter), output)
+            tokens = counter.count(text)
+            most -= max(0, prompt.tokens - tokens)  # what the LLM adds to the text
+        write_output(ended_within(text, tokens, most, counter), output)
     return exit_code(prompt)
 
 

@@ -136,7 +136,7 @@ def _end_within_budget(result: Result) -> str:
     max_chars = page.options.max_chars
     if max_chars is not None and len(text) >= max_chars:
         return text
-    return ended_within(text, result.max_tokens, page.counter)
+    return ended_within(text, result.tokens, result.max_tokens, page.counter)
 
 
 MAX_PARTS_NAMED = 20

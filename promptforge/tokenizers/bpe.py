@@ -141,6 +141,14 @@ class BytePairCounter(Counter):
             between = [part.tail]
         return total + self.count("".join(between))
 
+    def count_ended(self, text: str, tokens: int, end: str) -> int:
+        """Return `count(text + end)`, where `text` alone has so many tokens."""
+        place = last_split_point(text, 0, len(text)) if self._additive else None
+        if place is None:
+            return self.count(text + end)
+        last = text[place:]
+        return tokens - self.count(last) + self.count(last + end)
+
     def at_least(self, text: str, limit: int) -> int:
         """Return the best of three bounds: bytes over the longest token, words, runs of letters."""
         limit = max(limit, 0)

@@ -80,6 +80,10 @@ class Counter:
         """Return exactly `count("".join(parts))`; subclasses remember parts they saw before."""
         return self.count("".join(parts))
 
+    def count_ended(self, text: str, tokens: int, end: str) -> int:
+        """Return `count(text + end)`, where `text` alone has so many tokens."""
+        return self.count(text + end)
+
     def at_least(self, text: str, limit: int) -> int:
         """Return a lower bound of `count(text)`, at most `limit + 1`, in time bound by `limit`."""
         return 0

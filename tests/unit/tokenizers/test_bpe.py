@@ -266,6 +266,24 @@ def test_a_huge_text_is_given_to_the_tokenizer_once(monkeypatch: pytest.MonkeyPa
     assert sum(counted) < 21_000
 
 
+@pytest.mark.parametrize("name", ENCODINGS)
+@SCALE
+@given(parts=PARTS, end=st.sampled_from(["\n", " a", "/"]))
+@example(parts=["a b ", "!"], end="\n")
+def test_a_text_with_an_end_counts_as_the_whole(name: str, parts: Sequence[str], end: str) -> None:
+    counter, text = get_tokenizer(name), "".join(parts)
+    tokens = count_by_tiktoken(name, text + end)
+    assert counter.count_ended(text, counter.count(text), end) == tokens
+
+
+def test_of_a_text_with_an_end_the_last_words_are_counted_anew() -> None:
+    (counter, counted), text = watched_counter(), "some words here\n" * 100 + "done"
+    tokens = counter.count(text)
+    counted.clear()
+    assert counter.count_ended(text, tokens, "\n") == count_by_tiktoken("o200k_base", f"{text}\n")
+    assert sum(counted) < 100
+
+
 def test_files_are_counted_once_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bpe, "MAX_CHARS_CACHED", 20_000)
     monkeypatch.setattr(counters, "MIN_CHARS_HASHED", 1000)
