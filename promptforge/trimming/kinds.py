@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import OptionError, quote, suggest_name
+from ..files.memory import recall
 from ..plugins import Plugin, call_plugin, find_plugin
 from ..text.characters import freeze
 from ..text.detection import detect_language
@@ -257,6 +258,11 @@ def language_by_content(kind: str, text: str) -> str | None:
 
 @lru_cache(maxsize=MAX_TEXTS_DETECTED)
 def _detect_once(text: str) -> str | None:
+    detect: partial[str | None] = partial(_detect, text)
+    return recall(text, ("language",), detect, str | None)  # type: ignore[arg-type]
+
+
+def _detect(text: str) -> str | None:
     """Return the language of a text; that of short Python is told by Python itself."""
     found = detect_language(text)
     is_short = found in _MAY_BE_PYTHON and len(text) <= MAX_CHARS_PARSED

@@ -13,6 +13,7 @@ import pytest
 import promptforge as pf
 from promptforge.cli.main import main
 from promptforge.files import access, memory, memory_file
+from promptforge.trimming import kinds
 
 Run = Callable[..., tuple[str, str]]
 SECRET = "AKIAQ7ZJ4MN3X6RT2WPV"
@@ -85,6 +86,26 @@ def test_a_fact_is_made_once_and_comes_back_in_the_next_run(opened: Callable[[],
     assert not is_known("text", "another rule")
     assert not is_known("text ")
     assert made_once("text", 8) == (7, False)
+
+
+def test_the_language_of_a_text_is_found_in_one_run(
+    opened: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "name: a\nsize: 4\nrows:\n  - x\n  - y\n"
+    asked: list[str] = []
+
+    def detect(text: str) -> str:
+        asked.append(text)
+        return "yaml"
+
+    monkeypatch.setattr(kinds, "detect_language", detect)
+    for _ in range(2):
+        kinds._detect_once.cache_clear()
+        opened()
+        is_known(text)
+        assert kinds.language_by_content("file", text) == "yaml"
+        memory.close_memory()
+    assert asked == [text]
 
 
 def test_what_is_made_of_all_texts_outlives_that_of_fewer(opened: Callable[[], None]) -> None:
