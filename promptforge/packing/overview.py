@@ -83,7 +83,8 @@ def pack_repository(
 def _pack_overview(packer: Packer, step: PackingStep, limit: Cost) -> None:
     """Show the first items of a step by their outlines, then longer; empty ones take no room."""
     page = packer.page
-    every = [i for i in step.walk if content_variant(page.variants(i)).text.strip()]
+    texts = ((i, content_variant(page.variants(i)).text) for i in step.walk)
+    every = [i for i, text in texts if text and not text.isspace()]  # `strip` would copy each
     step = step._replace(walk=every)
     walk = [i for i in every if i not in packer.chosen and i not in packer.duplicate_of]
     if not walk:
