@@ -372,7 +372,6 @@ def _section_lines(explanation: Explanation) -> Iterator[str]:
 
 
 def _gain_lines(result: Result) -> Iterator[str]:
-    """Yield what more tokens would bring."""
     gain = result.explain().gain
     if gain is not None and (gain.items or result.truncated):
         yield ""

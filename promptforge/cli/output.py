@@ -219,7 +219,6 @@ _CLIPBOARD_PROGRAMS = (
 
 
 def _feed(program: Sequence[str], data: bytes) -> bool:
-    """Give data to a program; tell whether it has taken them."""
     import subprocess  # late: few runs copy
 
     # xclip stays in the background: with a pipe of ours open, `2>&1 | cat` would wait for its end.

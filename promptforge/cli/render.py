@@ -131,7 +131,6 @@ def render_command(
 
 
 def _end_within_budget(result: Result) -> str:
-    """Return the text with a line end after its last line, if the budget has room for it."""
     text, page = result.text, result.report.page
     max_chars = page.options.max_chars
     if max_chars is not None and len(text) >= max_chars:

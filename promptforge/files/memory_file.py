@@ -127,7 +127,6 @@ def _place(folders: Sequence[str]) -> Path:
 
 
 def _fingerprint() -> bytes:
-    """Return a hash of all that decides what is found out about a text."""
     about = [__version__, sys.version, os.environ.get("PROMPTFORGE_PLUGINS", "")]
     for folder, _, names in sorted(os.walk(Path(__file__).parents[1])):
         for name in sorted(filter(_DECIDES.search, names)):
@@ -140,7 +139,6 @@ def _fingerprint() -> bytes:
 
 
 def _drop_oldest(written: Path) -> None:
-    """Remove the files that were written first, until all have room."""
     found = [(each.stat(), each) for each in written.parent.glob(f"*{_SUFFIX}") if each != written]
     left = MAX_BYTES - written.stat().st_size
     for state, path in sorted(found, key=lambda each: -each[0].st_mtime_ns):

@@ -414,7 +414,6 @@ class Packer(PageState):
         return super().show_all(walk, limit, again) or self._show_compact(walk, limit)
 
     def _show_compact(self, walk: Sequence[int], limit: Cost) -> bool:
-        """Show all of these, compact where they have such a text, if they fit."""
         if not self.shorten or len(walk) > MAX_ITEMS_COMPACTED:
             return False
         chars = min(CHARACTERS_PER_TOKEN * limit[0], limit[1])

@@ -132,7 +132,6 @@ def _cut(packer: Packer, walk: Sequence[int]) -> list[int]:
 
 
 def _room_up_to_longest(packer: Packer, walk: Sequence[int], index: int, limit: Cost) -> Cost:
-    """Return the limit of the page while an item may grow up to the longest cut one."""
     costs = [packer.page.item_cost(i, packer.chosen[i]) for i in (index, *_cut(packer, walk)[-1:])]
     if not fits_within(packer.cost, limit):
         return packer.cost

@@ -293,7 +293,6 @@ def _show_outlines(
 
 
 def _outline_within(packer: Packer, index: int, room: Cost) -> Variant | None:
-    """Return the best declarations of a program, or headings, within about so much room."""
     page, unit = packer.page, budget_unit(room)
     rows = sorted((-worth, index, size) for worth, size in page.declarations(index))
     if not rows or not room[unit] < UNLIMITED:

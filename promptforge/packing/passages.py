@@ -198,7 +198,6 @@ class _ShownPassages:
         return batch
 
     def _show(self, passages: Iterable[ChosenPassage]) -> bool:
-        """Show these too, if all of them fit together."""
         cost, numbers = self.cost, self.numbers
         self.numbers = {item: set(shown) for item, shown in numbers.items()}
         for passage in passages:

@@ -48,15 +48,6 @@ MAX_UNUSED_TOKENS = 8
 """Unused tokens too few to be worth trimming an item for."""
 
 
-class VariantColumns(NamedTuple):
-    """Variants of some items, item by item."""
-
-    items: Sequence[int]
-    names: Sequence[str]
-    sizes: Sequence[int]
-    """Bytes of the texts in UTF-8: tokens follow them better than characters, in Chinese too."""
-
-
 class JoinedVariant(NamedTuple):
     """Chosen items that touch, shown as one in the place of the first."""
 
@@ -74,8 +65,10 @@ class PackablePage(Protocol):
     def variants(self, index: int) -> Sequence[Variant]:
         """Return the whole variants of an item, the longest first."""
 
-    def whole_variants(self, indices: Sequence[int]) -> VariantColumns:
-        """Return the whole variants of these items without their texts."""
+    def whole_variants(
+        self, indices: Sequence[int]
+    ) -> tuple[Sequence[int], Sequence[str], Sequence[int]]:
+        """Return the items, the names and the bytes of their whole variants."""
 
     def item_cost(self, index: int, variant: Variant) -> Cost:
         """Return the cost of an item alone."""
@@ -98,13 +91,10 @@ class PackablePage(Protocol):
     def duplicates(
         self, index: int, chosen: Mapping[int, Variant]
     ) -> tuple[int | None, Sequence[int]]:
-        """Return the chosen item that contains this one's text, and those this one contains.
-
-        Only items that `note_shown` got are looked at.
-        """
+        """Return the chosen item that contains this one's text, and those this one contains."""
 
     def note_shown(self, index: int, variant: Variant) -> None:
-        """Note an item that is shown in a variant."""
+        """Note an item that is shown: `duplicates` looks at no others."""
 
     def join(self, whole: Iterable[int]) -> tuple[PackablePage, Sequence[JoinedVariant]]:
         """Join those of these items that touch; return a page where each first one is all."""
@@ -198,7 +188,7 @@ class SectionLimits(NamedTuple):
 
 
 def count_bytes(text: str) -> int:
-    """Return the bytes of a text in UTF-8."""
+    """Return the bytes in UTF-8: tokens follow them better than characters, in Chinese too."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

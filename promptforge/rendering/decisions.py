@@ -180,7 +180,6 @@ class Decisions:
         return FOUND_SHARE if self._group(index) in ("found", "required") else NAMED_SHARE
 
     def _has_room_in_share(self, index: int, turn: Turn, share: str) -> bool:
-        """Return True if an item has room where its side may take all of the limit."""
         others = ("found",) if share == NAMED_SHARE else ("named", "other")
         ahead = self._ahead(index, turn, share)
         given_back = sum(ahead.get(group, 0) for group in others)
@@ -211,7 +210,6 @@ class Decisions:
         return key(page.candidates.pool[index])
 
     def _cost_without(self, index: int, turn: Turn) -> Cost:
-        """Return the cost of the page at the turn of an item, without it."""
         shown = self._shown_at(turn).get(index)
         if shown is None or not turn.at_end:
             return turn.cost
@@ -243,7 +241,6 @@ class Decisions:
         return sums
 
     def _counted(self, index: int, variant: Variant, limit: str) -> int:
-        """Return what an item on the page takes of a limit."""
         if limit == MAX_ITEMS.name:
             return int(self._group(index) == "found")
         if limit.startswith(_SECTION) and self._section_of(index) != limit.removeprefix(_SECTION):

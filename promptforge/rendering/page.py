@@ -26,7 +26,6 @@ from ..packing.types import (
     Cost,
     JoinedVariant,
     Variant,
-    VariantColumns,
     count_bytes,
     fits_within,
 )
@@ -149,16 +148,17 @@ class Page:
         """Return the whole variants of an item, the longest first."""
         return self.views.variants(index)
 
-    def whole_variants(self, indices: Sequence[int]) -> VariantColumns:
-        """Return the whole variants of these items without their texts."""
+    def whole_variants(
+        self, indices: Sequence[int]
+    ) -> tuple[Sequence[int], Sequence[str], Sequence[int]]:
+        """Return the items, the names and the bytes of their whole variants."""
         columns, options = self.candidates.columns, self.options
         if columns.plain and not options.number_lines and options.item_max_chars is None:
             sizes = [count_bytes(self._items[index].content or "") for index in indices]
-            return VariantColumns(indices, ["content"] * len(indices), sizes)
-        rows = [
-            (i, each.name, count_bytes(each.text)) for i in indices for each in self.variants(i)
-        ]
-        return VariantColumns(*(zip(*rows, strict=True) if rows else ((), (), ())))
+            return indices, ["content"] * len(indices), sizes
+        rows = [(i, each) for i in indices for each in self.variants(i)]
+        sizes = [count_bytes(each.text) for _, each in rows]
+        return [i for i, _ in rows], [each.name for _, each in rows], sizes
 
     def text(self, index: int, variant: Variant) -> str:
         """Return the text of an item alone."""
@@ -204,7 +204,7 @@ class Page:
         return self._contained.find(index, chosen)
 
     def note_shown(self, index: int, variant: Variant) -> None:
-        """Note an item that is shown: `duplicates` looks for others in those that are whole."""
+        """Note an item that is shown: `duplicates` looks at no others."""
         self._contained.show(index, variant)
 
     def is_within(self, index: int, other: int) -> bool:
@@ -715,7 +715,6 @@ class LowerBounds:
         ]
 
     def _too_many_characters(self, tokens: int) -> float:
-        """Return a length above that any text has more than so many tokens."""
         chars = self._counter.most_chars(tokens)
         if self._max_characters is not None and self._max_characters < chars:
             return 2.0**63  # contents are cut before they get so long
@@ -725,7 +724,6 @@ class LowerBounds:
         return tokens < 0 or self._least_tokens(text, tokens) > tokens
 
     def _least_tokens(self, text: str, limit: int) -> int:
-        """Return a lower bound of the tokens of a content, at most `limit + 1`."""
         text = text[: self._max_characters]
         printed = None
         if not self._page.options.number_lines:  # numbers join the blanks of their lines

@@ -304,7 +304,6 @@ class _AwaitedEmbed:
 def _pack_sets(
     pages: Sequence[Page], options: Options, diagnostics: Diagnostics
 ) -> tuple[Page, Plan]:
-    """Pack into the budget of the options, and say of what it has no room for."""
     page, packed = _pack_first(pages, options, diagnostics)
     if packed.duplicates:
         packed = page.note_duplicates(packed, _limit(options))
@@ -318,7 +317,6 @@ def _pack_sets(
 
 
 def _naming_required(error: BudgetError, required: Sequence[Item]) -> BudgetError:
-    """Return the error of required items that do not fit, with the names of the first."""
     found = (item.name or item.path or item.url for item in required)
     names = [quote(name, 60) for name in found if name]
     if not names:
@@ -372,7 +370,6 @@ def _limit(options: Options) -> Cost:
 
 
 def _lower_to_window(options: Options, diagnostics: Diagnostics) -> Options:
-    """Lower `max_tokens` to the room that the window leaves after the reserve."""
     window, most = options.window_room, options.max_tokens
     if window is None or (most is not None and most <= window):
         return options

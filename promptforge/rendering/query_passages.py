@@ -53,7 +53,6 @@ def passages_of(page: Page, asked: Relevance) -> Passages | None:
 
 
 def _in_unit(tokens: int, unit: int) -> int:
-    """Return tokens (`unit` 0), or about as many characters (1)."""
     return (tokens, 4 * tokens)[unit]
 
 

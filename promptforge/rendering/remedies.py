@@ -185,7 +185,6 @@ class LostItem:
 
 
 def _steps(report: Report, index: int) -> Iterable[Changes]:
-    """Return changes that may remove the reason of an item, the likeliest first."""
     reason = REASONS[report.reason(index)]
     if reason is not MERGED:
         index = report.kept(index)

@@ -117,7 +117,6 @@ class ContextRenderer:
         return other
 
     def _current(self, diagnostics: Diagnostics) -> TemplateSet:
-        """Return the templates of a rendering, the same from its beginning to its end."""
         current = self._set
         if self._followed is not None:
             templates, problem = self._followed.newest()

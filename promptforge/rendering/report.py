@@ -538,7 +538,6 @@ def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
 
 
 def _place(item: Item) -> str | None:
-    """Return where an item comes from, as its user knows it: a derived id is a hash."""
     if item.path and item.start_line:
         return f"{item.path}:{item.start_line}"
     return item.path or item.name or item.url
@@ -575,7 +574,6 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
 
 
 def _named_left_out(report: Report) -> str:
-    """Return the names of the items that were named and have no place on the page."""
     candidates, reasons = report.page.candidates, report.packed.reasons
     named = named_indices(candidates, report.page.options)
     lost = [index for index in named if reasons.get(index) in BUDGET_REASONS]
@@ -586,7 +584,6 @@ def _named_left_out(report: Report) -> str:
 
 
 def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diagnostics) -> None:
-    """Add the note of a reason, with the number and the names of the items that it dropped."""
     number = report.counts[reason.name]
     options = msgspec.structs.asdict(report.page.options)
     message = reason.fill(plural(number, note.one, note.many), options)
@@ -597,7 +594,6 @@ def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diag
 
 
 def _named(report: Report, indices: Iterable[int]) -> str:
-    """Return the names or paths of items, as far as they have any."""
     found = map(report.page.candidates.pool.__getitem__, indices)
     names = [item.name or item.path or item.url for item in found]
     known = [quote(name, 60) for name in dict.fromkeys(filter(None, names))]

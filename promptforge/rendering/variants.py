@@ -166,7 +166,6 @@ class Shortener:
     def _whole(
         self, index: int, chosen: Mapping[int, Variant], limit: Cost, left: Cost
     ) -> tuple[Variant, Cost] | None:
-        """Return the content itself if it fits: a packing may have tried a longer variant alone."""
         page = self._page
         content = content_variant(page.variants(index))
         if page.may_fit(index, content, left) and fits_within(page.item_cost(index, content), left):
@@ -176,7 +175,6 @@ class Shortener:
         return None
 
     def _larger(self, bounds: Cost, spare: Cost, limit: Cost, variant: Variant) -> Cost | None:
-        """Return larger bounds for what was left over; None where that is too little."""
         for unit in (0, 1):
             if spare[unit] <= (MAX_UNUSED_TOKENS if limit[unit] < UNLIMITED else -1):
                 return None
@@ -285,13 +283,11 @@ class Shortener:
         return Variant("compact", legible, lost=True) if legible != whole.text else None
 
     def _says_as_much(self, part: str, whole: str) -> bool:
-        """Tell whether a part of a text has all words of the query that the whole has."""
         wanted = {*terms_of_text(self._page.options.query_text or "")}
         return not wanted or wanted & {*terms_of_text(whole)} <= {*terms_of_text(part)}
 
     @_remembered
     def _without_long_runs(self, index: int) -> str:
-        """Return the text of an item without the middle of data in letters."""
         whole = content_variant(self._page.variants(index))
         return without_long_runs(whole.text, self._page.setting.trimmers.marks)
 

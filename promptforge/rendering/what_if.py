@@ -178,7 +178,9 @@ class Raises:
         low = self._largest_miss(is_shown, found)
         if low is None:
             low = self.now
-        while found - low > 1 and not self._is_close(low, found):
+        while found - low > 1 and self.tries < self._last:
+            if self.tries >= MAX_EXACT_TRIES and _is_near(low, found):
+                break
             middle = (found + low) // 2
             if is_shown(self._try(middle)):
                 found = middle
@@ -186,11 +188,6 @@ class Raises:
                 low = middle
             yield
         return found
-
-    def _is_close(self, low: int, found: int) -> bool:
-        """Return True where the rest of the way costs more tries than it is worth."""
-        exact_tries_done = self.tries >= MAX_EXACT_TRIES
-        return self.tries >= self._last or (exact_tries_done and _is_near(low, found))
 
     def _check_below(self, found: int, is_shown: Callable[[Collection[int]], bool]) -> Search:
         """Try smaller values; return the first that does it after all."""

@@ -744,7 +744,6 @@ def _to_unit_range(scores: Sequence[float]) -> list[float]:
 
 
 def _likeness(texts: Sequence[str], vectors: Sequence[Sequence[float]] | None) -> _Likeness:
-    """Return the cosine of two texts, by the words that both have without vectors."""
     if vectors is not None:
         from .scoring import cosine
 

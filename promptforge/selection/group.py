@@ -58,10 +58,6 @@ def section_key_of(by: str, categories: Mapping[str, str]) -> Callable[[Item], s
     return lambda item: to_text(item.metadata.get(by)) or OTHER
 
 
-def _best_first(entry: Entry) -> tuple[float, int]:
-    return -entry.rank, entry.index
-
-
 def _by_line(entry: Entry) -> tuple[int, int]:
     return entry.item.start_line or 0, entry.index
 
@@ -102,7 +98,7 @@ def group_entries(
     caller's order everywhere.
     """
     # Sorted once: sections come in the order of their first entry, and entries within them.
-    ranked = sorted(entries, key=_ORDERS.get(order, _best_first))
+    ranked = sorted(entries, key=_ORDERS.get(order, lambda entry: (-entry.rank, entry.index)))
     if by == "none":
         if order == "edges":
             ranked = best_at_edges(ranked)
@@ -655,8 +651,7 @@ class ContainedTexts:
                 continue
             if self._is_within(index, other, texts):
                 return other, []
-        candidates = [other for other in held if other in chosen]
-        return None, [other for other in candidates if self._is_within(other, index, texts)]
+        return None, [i for i in held if i in chosen and self._is_within(i, index, texts)]
 
     def show(self, index: int, variant: Variant) -> None:
         """Index the lines of a known item if it is shown whole: it may hold others."""

@@ -401,7 +401,6 @@ def find_shared_comments(items: Sequence[Item]) -> list[tuple[int, int]]:
 
 
 def _opening_comments(item: Item) -> Iterator[tuple[str, int]]:
-    """Yield each comment that a text begins with, in one line, and the place of its end."""
     text = readable_text(item)[:MAX_CHARACTERS_OF_COMMENTS]
     name = posixpath.basename(item.path or "")
     pattern = _COMMENT_OF_DOCUMENT if item.kind == "document" else _COMMENT_OF_PROGRAM
@@ -518,7 +517,6 @@ class RepositoryRelevance(Relevance):
         return [self._without_links(chunk.file, self.passages_in(whole)), own]
 
     def _without_links(self, index: int, numbers: Sequence[int]) -> Sequence[int]:
-        """Leave out the menus of a page where the rest has all their words of the query."""
         divided = self.divide(index)
         if divided is None:
             return numbers

@@ -387,7 +387,6 @@ def _lines_of_data(path: str, text: str) -> str:
 
 
 def _share_known(lines: Iterable[str], sources: Iterable[str]) -> float:
-    """Return the share of the characters of `lines` that stand in lines of `sources`."""
     bare = _bare_lines("\n".join(line for line in lines if not _FRAME.match(line)))
     wanted = set(bare)
     known: set[str] = set()
@@ -529,7 +528,6 @@ def _unwanted_content(place: str, size: int, beginning: bytes, asked_for: bool) 
 
 
 def _is_minified(text: str) -> bool:
-    """Return whether the beginning of a script has a line of code too long to be typed."""
     lines = sorted(filter(None, text.split("\n")), key=len) or [""]
     longest, usual = lines[-1], lines[len(lines) // 2]
     if len(longest) < MIN_MINIFIED_LINE and len(usual) < MIN_USUAL_LINE:

@@ -241,7 +241,6 @@ _REPOSITORY = late_pattern(
 
 
 def _decode_unmarked(data: bytes) -> str | None:
-    """Return the text of UTF-16 without a byte order mark; `None` for other data."""
     beginning = data[: 8192 & ~1]
     for start, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
         high = beginning[start::2]
@@ -292,7 +291,6 @@ def _read(
 
 
 def _unreadable(real: StrPath, where: str, exc: Exception) -> ItemError:
-    """Return the error for a file that cannot be opened or read, with the nearest name."""
     if getattr(exc, "errno", None) == errno.ENXIO:  # of a socket
         return ItemError("not a file but a pipe, socket or device", where=where)
     if isinstance(exc, FileNotFoundError):

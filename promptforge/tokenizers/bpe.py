@@ -243,7 +243,8 @@ class BytePairCounter(Counter):
         start, stop = run.span()
         if stop < len(text):
             stop -= 1  # The last blank goes with the word after it; the others are one piece.
-        before, blanks = self._encode(text[:start]), self._encode_blanks(text[start:stop])
+        before = self._encode(text[:start])
+        blanks = self._run(self.prepare()._encode_single_piece, text[start:stop])
         rest = self.encode(text[stop:])
         if before is None or blanks is None or rest is None:
             return None
@@ -268,7 +269,6 @@ class BytePairCounter(Counter):
         return tokens
 
     def _split(self, text: str) -> _Part:
-        """Break a part at its first and its last split point, count between them, remember it."""
         start = first_split_point(text, 0, len(text))
         if start is None:
             part = _Part(None, 0, "")
@@ -308,9 +308,6 @@ class BytePairCounter(Counter):
             if tokens is not None:
                 return tokens
         return self._run(self.prepare().encode_ordinary, text)
-
-    def _encode_blanks(self, text: str) -> list[int] | None:
-        return self._run(self.prepare()._encode_single_piece, text)
 
     def _run(self, encode: Callable[[str], list[int]], text: str) -> list[int] | None:
         if self._normal_form:

@@ -9,7 +9,6 @@ from promptforge.packing.types import (
     Cost,
     JoinedVariant,
     Variant,
-    VariantColumns,
     fits_within,
 )
 
@@ -45,10 +44,12 @@ class Words:
         whole = [Variant("content", word)]
         return [*whole, Variant("summary", word[:1])] if self.short and len(word) > 1 else whole
 
-    def whole_variants(self, indices: Sequence[int]) -> VariantColumns:
+    def whole_variants(
+        self, indices: Sequence[int]
+    ) -> tuple[Sequence[int], Sequence[str], Sequence[int]]:
         rows = [(i, each.name, len(each.text)) for i in indices for each in self.variants(i)]
         items, names, sizes = zip(*rows, strict=True)
-        return VariantColumns(items, names, sizes)
+        return items, names, sizes
 
     def item_cost(self, index: int, form: Variant) -> Cost:
         return len(form.text), len(form.text)
