@@ -313,6 +313,7 @@ def _forget_all() -> None:
     """Forget what this process remembers of texts: only the disk may know them."""
     pipeline._LAST.made = None
     kinds._divide_once.cache_clear()
+    kinds._detect_once.cache_clear()
     for name in ("o200k_base", "claude", "default"):
         with contextlib.suppress(Exception):
             counter = get_tokenizer(name)
