@@ -9,12 +9,11 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from operator import attrgetter, is_
 from typing import NamedTuple
 
 from ..errors import Diagnostic, Diagnostics, StrictError, TemplateError
 from ..model import Item, Result
-from ..selection.filter import Columns
+from ..selection.filter import MAX_ITEMS_CHANGED, Columns, are_same, parts_of
 from ..tokenizers.registry import get_tokenizer
 from .planning import Planner, Request
 from .report import Report, say_of_report
@@ -31,6 +30,9 @@ class Pipeline(Planner):
 
         Raises as `make` does.
         """
+        last = _LAST.made
+        if last is not None:
+            request = request._replace(items=_as_before(request.items, last.items))
         # A function of the caller's may answer otherwise the next time.
         options = request.options
         lasting = self._embed is None and isinstance(options.tokenizer, str)
@@ -40,12 +42,9 @@ class Pipeline(Planner):
         counter = get_tokenizer(request.options.tokenizer)
         asked = request.options, request.beside, request.apart, request.listed
         key = self, request.templates, counter, *asked
-        parts = _parts_of(request.items)
+        parts = parts_of(request.items)
         request = request._replace(bare=parts is request.items)
-        last = _LAST.made
-        # By identity: 1, 1.0 and True are equal, and print differently.
-        same = last is not None and last.key == key and len(last.parts) == len(parts)
-        if last is None or not (same and all(map(is_, last.parts, parts))):
+        if last is None or last.key != key or not are_same(last.parts, parts):
             result = self._report(request, diagnostics)
             _LAST.remember(_Made(key, parts, result))
             return result
@@ -80,6 +79,10 @@ class _Made(NamedTuple):
     result: Result
 
     @property
+    def items(self) -> list[Item]:
+        return self.result.report.request.items
+
+    @property
     def columns(self) -> Columns:
         return self.result.report.page.candidates.columns
 
@@ -97,19 +100,31 @@ class _LastOfThread(threading.local):
 _LAST = _LastOfThread()
 
 
-def _parts_of(items: list[Item]) -> Sequence[object]:
-    """Return the objects that items are made of: they are frozen, but a caller's metadata is not.
+def _as_before(items: list[Item], before: list[Item]) -> list[Item]:
+    """Return items with those of the last rendering in place of the same ones, read anew.
 
-    Metadata that is not flat was copied when it was loaded.
+    A program asks its second question with the records of the first: what is known of an item
+    depends on no question. Where many items are others, nothing is put in place.
     """
-    if not any(map(attrgetter("metadata"), items)):
+    if len(items) != len(before) or are_same(items, before):
         return items
-    parts: list[object] = []
-    for item in items:
-        parts.append(item)
-        for pair in item.metadata.items():
-            parts += pair
-    return parts
+    made, changed = list[Item](), 0
+    for new, old in zip(items, before, strict=True):
+        same = _is_same(new, old)
+        made.append(old if same else new)
+        changed += not same
+        if changed > MAX_ITEMS_CHANGED:
+            return items
+    return made
+
+
+def _is_same(item: Item, other: Item) -> bool:
+    """Tell whether two items are equal, and print the same."""
+    mine, theirs = item.metadata, other.metadata
+    if not are_same([*mine.values()], [*theirs.values()]) or [*mine] != [*theirs]:
+        return False
+    # A score of 0 may be a mark, or -0.0.
+    return item == other and (item.score is other.score or item.score != 0)
 
 
 # --- diagnostics ------------------------------------------------------------------------------

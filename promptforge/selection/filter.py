@@ -10,7 +10,7 @@ from calendar import timegm
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, islice
-from operator import attrgetter, is_not
+from operator import attrgetter, is_, is_not
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,7 +53,7 @@ ITEMS_READ_TOGETHER = 1000
 CHARS_READ_PER_SECOND, MIN_SECONDS_FOR_COMMENTS = 50_000, 2
 """Time for finding comments. Pygments reads 400,000 characters of Ruby in a second, and two million
 of C; of crafted HCL 8,000 in two."""
-_CONTENT = attrgetter("content")
+_CONTENT, _METADATA = attrgetter("content"), attrgetter("metadata")
 SECONDS_PER_DAY = 86_400
 FUSION_CONSTANT = 61
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
@@ -66,14 +66,36 @@ class _Texts(NamedTuple):
     """The ends of all. Unlike a set, a dict of texts is not visited when garbage is collected."""
 
 
-class _Apart(NamedTuple):
-    """The items without what texts share, and what is said of it: no query changes these."""
+class _Distinct(NamedTuple):
+    """The items without duplicates and what texts share: no query changes these."""
 
     key: tuple[object, ...]
-    items: list[Item]
+    parts: Sequence[object]
+    """The objects that the given items are made of."""
     made: list[Item]
     dropped: dict[int, str]
+    merged: dict[int, int]
     said: Diagnostics
+
+
+def parts_of(items: list[Item]) -> Sequence[object]:
+    """Return the objects that items are made of: they are frozen, but a caller's metadata is not.
+
+    Metadata that is not flat was copied when it was loaded.
+    """
+    if not any(map(_METADATA, items)):
+        return items
+    parts: list[object] = []
+    for item in items:
+        parts.append(item)
+        for pair in item.metadata.items():
+            parts += pair
+    return parts
+
+
+def are_same(parts: Sequence[object], others: Sequence[object]) -> bool:
+    """Tell by identity whether objects are the same: 1, 1.0 and True are equal as well."""
+    return len(parts) == len(others) and all(map(is_, parts, others))
 
 
 class Columns:
@@ -83,7 +105,7 @@ class Columns:
         self.items = items
         self.overrides: Mapping[int, str] = {}
         """Index of an item → the user's word on it."""
-        self.apart: _Apart | None = None
+        self.distinct: _Distinct | None = None
 
     def _read(self, name: str) -> Iterator[Any]:
         return map(attrgetter(name), self.items)
@@ -107,7 +129,7 @@ class Columns:
                 tails.pop(tail_of(self.items[place].content or ""), None)
                 columns.lengths[place] = len(items[place].content or "")
             tails |= {tail_of(items[place].content or ""): None for place in places}
-        columns.apart = self.apart
+        columns.distinct = self.distinct
         return columns
 
     @property
@@ -159,7 +181,7 @@ class Columns:
     @late_property
     def has_metadata(self) -> bool:
         """True if any item has metadata."""
-        return any(self._read("metadata"))
+        return any(map(_METADATA, self.items))
 
     @late_property
     def requires(self) -> bool:
@@ -364,20 +386,16 @@ def select(
     dropped = _refused(columns, _Asked(left, options, language, diagnostics))
     kept = _still(range(len(left)), dropped)
     ranks = rank_items(columns, options.score_order)
-    merged: dict[int, int] = {}
+    merged: Mapping[int, int] = {}
     shared_comments: dict[int, tuple[int, int]] = {}
     holders: Mapping[str, int] = {}
-    if options.dedupe and not (len(kept) == len(left) and columns.all_differ):
-        texts = [item.content or item.summary or "" for item in left]
-        joined = merged if options.merge_overlaps else None
-        left = list(left)
-        drop_duplicates(left, texts, kept, ranks, dropped, joined)
-        kept = _still(kept, dropped)
-    if options.dedupe and options.merge_overlaps:
-        left = list(left)
+    if options.dedupe:
         asking = _Asked(left, options, language, diagnostics)
-        _cut_apart(columns, left, kept, ranks, asking, dropped, trimmers.marks.gap)
-        kept = _still(kept, dropped)
+        distinct = _find_distinct(columns, kept, ranks, asking, trimmers.marks.gap)
+        left, merged = distinct.made, distinct.merged
+        dropped |= distinct.dropped
+        diagnostics.extend(distinct.said)
+        kept = _still(kept, distinct.dropped)
     asked: Relevance | None = None
     order = kept
     if kept and options.queries:
@@ -423,37 +441,37 @@ def _refused(columns: Columns, asking: _Asked) -> dict[int, str]:
     return dropped
 
 
-def _cut_apart(
-    columns: Columns,
-    items: list[Item],
-    kept: Sequence[int],
-    ranks: Sequence[float],
-    asked: _Asked,
-    dropped: dict[int, str],
-    gap: str,
-) -> None:
-    """Show what texts have in common once, in the best; say it of shortened ones."""
-    options = asked.options
-    ranked = sorted(kept, key=ranks.__getitem__, reverse=True)
-    ranked.sort(key=lambda index: not items[index].required)
+def _find_distinct(
+    columns: Columns, kept: Sequence[int], ranks: array[float], asked: _Asked, gap: str
+) -> _Distinct:
+    """Drop duplicates, and show what texts have in common once, in the best; say it of those."""
+    options, items = asked.options, columns.items
     most: float = MAX_CHARS_CUT_APART
     if options.queries:
         most /= 4
     else:  # what is far behind the last with room has none
         tokens = most if options.max_tokens is None else 4 * options.max_tokens
         most = min(most, 4 * min(tokens, options.max_chars or most))
-    key = ranked, most, asked.language, gap, list(map(id, items))
-    found = columns.apart
-    if found is None or found.key != key:
-        found = columns.apart = _Apart(key, list(items), list(items), {}, Diagnostics())
+    merges = options.merge_overlaps
+    # Ranks are replaced by those of the query later.
+    key = kept, ranks[:], merges, most if merges else 0, asked.language, gap
+    parts, found = parts_of(items), columns.distinct
+    if found is not None and found.key == key and are_same(found.parts, parts):
+        return found
+    found = columns.distinct = _Distinct(key, parts, list(items), {}, {}, Diagnostics())
+    if not (len(kept) == len(items) and columns.all_differ):
+        texts = [item.content or item.summary or "" for item in items]
+        joined = found.merged if merges else None
+        drop_duplicates(found.made, texts, kept, ranks, found.dropped, joined)
+    if merges:
+        ranked = sorted(_still(kept, found.dropped), key=ranks.__getitem__, reverse=True)
+        ranked.sort(key=lambda index: not found.made[index].required)
         _find_shared(found, ranked, most, asked, gap)
-    items[:] = found.made
-    dropped |= found.dropped
-    asked.diagnostics.extend(found.said)
+    return found
 
 
-def _find_shared(found: _Apart, ranked: list[int], most: float, asked: _Asked, gap: str) -> None:
-    _, _, items, dropped, diagnostics = found
+def _find_shared(found: _Distinct, ranked: list[int], most: float, asked: _Asked, gap: str) -> None:
+    items, dropped, diagnostics = found.made, found.dropped, found.said
     count = cut_apart(items, ranked, dropped, most)
     if count:
         texts = plural(count, "text begins or ends", "texts begin or end")

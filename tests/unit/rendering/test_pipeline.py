@@ -25,3 +25,31 @@ def test_a_thread_remembers_its_last_result_unless_that_is_large(
     assert renderers[0].render(lists[0]).text != renderers[1].render(lists[0]).text
     with ThreadPoolExecutor(1) as threads:
         assert threads.submit(lambda: pipeline._LAST.made).result() is None
+
+
+def test_records_of_the_last_rendering_are_the_items_of_the_next_one() -> None:
+    def records(page: object, score: float) -> list[dict[str, object]]:
+        about = {"name": f"{page!r}", "metadata": {"page": page}}
+        return [{"content": "a hat", "score": score, **about}, {"content": "a peg"}]
+
+    renderer = pf.Renderer()
+    first = renderer.render(records(1, 0.5))
+    again = renderer.render(records(1, 0.5), query="peg")
+    assert [*map(id, again.report.given)] == [*map(id, first.report.given)]
+    # What is equal may print otherwise.
+    for page, score in ((True, 0.5), (1.0, 0.5), (1, 0.0)):
+        other = renderer.render(records(page, score), scores=True)
+        held = renderer.render(records(page, -score or -0.0), scores=True)
+        assert other.report.given[0].metadata["page"] is page
+        assert str(held.report.given[0].score) == str(-score or -0.0)
+
+
+def test_a_duplicate_is_noted_beside_the_metadata_of_the_moment() -> None:
+    texts = [f"Line {number} of a list with many lines." for number in range(300)]
+    items = [pf.Item(content=text, metadata={"page": 1}) for text in (*texts, texts[0])]
+    renderer = pf.Renderer(dedupe=True)
+    renderer.render(items, query="line 7")
+    items[0].metadata["page"] = 2
+    found = renderer.render(items, query="line 8").report.page.candidates
+    assert found.pool[0].metadata["page"] == 2
+    assert found.dropped == {300: "duplicate"}
