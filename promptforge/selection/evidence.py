@@ -234,7 +234,7 @@ class Evidence:
         By order and scores; by the query's words; by a title that the query names; by documents
         that mention a title or share a rare name; by the best other document of the same title.
         """
-        cover = [self.cover(number, weights) for number in range(len(self))]
+        cover = [sum([weights[t] * share for t, share in shares]) for shares in self.shares]
         alone = list(map(sum, zip(self._prior, cover, self._echo, strict=True)))
         bridge = [0.0] * len(alone)
         # A mention tells of the mentioned: "founded by Bo Dunn" makes his page the next hop.

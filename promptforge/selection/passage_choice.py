@@ -107,6 +107,7 @@ class _Document:
     def __init__(self, scores: PassageScores) -> None:
         passages = scores.passages
         self.scores = scores
+        self.terms = {t for shares in scores.shares for t, _ in shares}
         self.under, self.headings = passages.under or (), passages.headings
         self.opened = False
         self.done: set[int] = set()
@@ -115,6 +116,7 @@ class _Document:
         """Values of headings, from the passages shown under them."""
         self.version = -1
         """Number of documents that were open when these were found:"""
+        self.base = math.nan
         self.match: list[float] = []
         self.worths: list[float] = []
         self.left: list[int] | None = None  # the passages, the worst first
@@ -167,6 +169,8 @@ class _Chooser:
         self._heap: list[tuple[float, int, int]] = []
         """(- upper bound of the ratio, document, passage)."""
         self._weights = list(evidence.weights)
+        self._changed = [0] * len(self._weights)
+        """The version in which each weight changed last."""
         self._worth = evidence.worth
         self._version = 0
         """Documents opened so far; what depends on the weights is known for one version."""
@@ -309,10 +313,13 @@ class _Chooser:
             next_ones: Iterable[int] = (p for above in fresh for p in document.children[above])
         else:
             document.opened = True
-            for t, _ in self._evidence.shares[number]:
-                self._weights[t] *= WORD_DECAY
-            self._worth = self._evidence.worths(self._weights)
-            self._version += 1
+            held = [t for t, _ in self._evidence.shares[number] if self._weights[t]]
+            if held:  # else all is worth what it was
+                self._version += 1
+                for t in held:
+                    self._weights[t] *= WORD_DECAY
+                    self._changed[t] = self._version
+                self._worth = self._evidence.worths(self._weights)
             next_ones = range(len(document.scores.shares))
         for p in next_ones:
             if p not in document.done and p not in document.headings:
@@ -336,18 +343,23 @@ class _Chooser:
 
     def _weighed(self, number: int) -> _Document:
         """Return a document; how well each passage answers, and its worth, by present weights."""
-        document = self._documents[number]
-        if document.version != self._version:
+        document, base = self._documents[number], self._worth[number]
+        if document.version == self._version:
+            return document
+        passages = document.scores.passages
+        if passages.labels is not None:
+            # A manual has every word somewhere: its options answer for themselves.
+            base -= self._evidence.cover(number, self._weights)
+        last = max([self._changed[t] for t in document.terms], default=0)
+        if last > document.version or base != document.base:
             match = document.match = document.scores.match(self._weights)
-            if document.scores.passages.labels is None:
-                base = self._worth[number]
+            if passages.labels is None:
                 shares = _shares_of_worth(match, document)
-                worths = [(base + m) * share for m, share in zip(match, shares, strict=True)]
+                document.worths = [(base + m) * s for m, s in zip(match, shares, strict=True)]
             else:
-                # A manual has every word somewhere: its options answer for themselves.
-                base = self._worth[number] - self._evidence.cover(number, self._weights)
-                worths = [base + STRUCTURE_MATCH_WEIGHT * m for m in match]
-            document.version, document.worths, document.left = self._version, worths, None
+                document.worths = [base + STRUCTURE_MATCH_WEIGHT * m for m in match]
+            document.base, document.left = base, None
+        document.version = self._version
         return document
 
     @staticmethod
