@@ -43,7 +43,6 @@ class Pipeline(Planner):
         asked = request.options, request.beside, request.apart, request.listed
         key = self, request.templates, counter, *asked
         parts = parts_of(request.items)
-        request = request._replace(bare=parts is request.items)
         if last is None or last.key != key or not are_same(last.parts, parts):
             result = self._report(request, diagnostics)
             _LAST.remember(_Made(key, parts, result))

@@ -79,8 +79,6 @@ class Request(NamedTuple):
     """Texts that will stand beside the result's: no nonce may occur in them."""
     apart: bool = False
     """True where each item is sent apart, so no line of it passes for one of the page."""
-    bare: bool = False
-    """True where it is known that no item has metadata."""
     listed: Sequence[str] = ()
     """Paths of files that lie beside the items and were not read, for the tree."""
 
@@ -230,8 +228,6 @@ class Planner:
             reranker = Reranker(options.rerank, options.queries, diagnostics, wait_for)
         columns = (last and last.updated(items)) or Columns(items)
         columns.overrides = overrides
-        if request.bare:
-            columns.has_metadata = False
         every = select(
             columns, options, self._language, trimmers, diagnostics, self._embed, reranker
         )

@@ -90,18 +90,16 @@ class Passages(ABC):
 
     def variant(self, index: int, passages: Collection[int]) -> Variant:
         """Return an item with only these passages of its text."""
-        whole, divided = content_variant(self._page.variants(index)), self._divide(index)
-        if divided is None:
-            answer = self._answer(index)
-            if answer is not None and passages:
-                return Variant("trimmed", answer)
-            return whole if passages else Variant("trimmed", "")
-        bare = index in self._bare
-        kept = divided.without_dear_gaps(passages, bare) if passages else ()
-        text = divided.text(kept, bare=bare)
-        if text == whole.text:
-            return whole
-        return Variant("trimmed", text)
+        divided = self._divide(index)
+        if divided is not None:
+            bare = index in self._bare
+            kept = divided.without_dear_gaps(passages, bare) if passages else ()
+            text: str | None = divided.text(kept, bare=bare)
+        else:
+            text = self._answer(index) if passages else ""
+        whole = content_variant(self._page.variants(index))
+        is_whole = text is None or (divided is not None and text == whole.text)
+        return whole if is_whole else Variant("trimmed", text or "")
 
     def cost(self, pick: ChosenPassage, unit: int) -> float:
         """Return the tokens (`unit` 0) or characters (1) of a passage."""
@@ -115,9 +113,10 @@ class Passages(ABC):
 
     def _text(self, pick: ChosenPassage) -> str:
         divided = self._asked.divide(pick.item)
-        if divided is None:
-            return self.variant(pick.item, (pick.number,)).text
-        return divided.parts[pick.number].text
+        if divided is not None:
+            return divided.parts[pick.number].text
+        answer = self._answer(pick.item)
+        return content_variant(self._page.variants(pick.item)).text if answer is None else answer
 
     def variant_with_beginning(
         self, pick: ChosenPassage, passages: Collection[int], room: float, unit: int

@@ -44,8 +44,6 @@ MAX_CHARS_CUT_APART = 1 << 24
 """Characters of texts that are looked through for what they have in common: the best."""
 PROSE = (None, "asciidoc", "markdown", "rst", "text")
 """Languages in which a text without some of its paragraphs is still valid."""
-MIN_ITEMS_COMPARED = 200
-"""Fewer items are read anew as quickly."""
 MAX_ITEMS_CHANGED = 64
 """With more changed items, columns are read anew."""
 ITEMS_READ_TOGETHER = 1000
@@ -115,7 +113,7 @@ class Columns:
 
         An item is frozen but for its metadata, and no column looks at that.
         """
-        if len(items) != len(self.items) or len(items) < MIN_ITEMS_COMPARED:
+        if len(items) != len(self.items):
             return None
         changed = compress(range(len(items)), map(is_not, items, self.items))
         places = list(islice(changed, MAX_ITEMS_CHANGED + 1))

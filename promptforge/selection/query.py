@@ -32,9 +32,7 @@ MAX_CHARS_REMEMBERED = 1 << 23
 """Characters of candidates that are remembered, and of one that are searched for words."""
 MAX_PASSAGES_SCORED = 1_000
 """Passages that a reranker is asked about; of documents after them it knows only the whole."""
-_READ_FIELDS = operator.attrgetter(
-    "kind", "name", "path", "language", "content", "expanded", "summary"
-)
+_READ_FIELDS = ("kind", "name", "path", "language", "content", "expanded", "summary")
 MIN_NAME_CHARACTERS = 4
 """Shorter names are mostly words of the language, or counters."""
 _DEFINING = (
@@ -296,7 +294,8 @@ def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
 
     A function of the caller's may answer otherwise the next time, so nothing of it is kept here.
     """
-    fields = list(map(_READ_FIELDS, asked.items))
+    # One tuple a field: with one an item, the collection of garbage would visit thousands.
+    fields = [tuple(map(operator.attrgetter(name), asked.items)) for name in _READ_FIELDS]
     size = sum(map(len, filter(None, chain(*fields))))
     if asked.embed or asked.reranker or size > MAX_CHARS_REMEMBERED:
         return kind(asked)
@@ -304,8 +303,8 @@ def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
     key = (
         *(kind, asked.queries, asked.language, trimmers.marks, trimmers.compacts),
         tuple(sorted(trimmers.trim_as.items())),
-        tuple(asked.ranked.items()),
-        tuple(fields),
+        *(tuple(asked.ranked), tuple(asked.ranked.values())),
+        *fields,
     )
     # Taken out and put back at the end, so the first of the dict is the one longest unused. Two
     # threads that ask for the same at once work it out twice, and never wait.
@@ -345,13 +344,14 @@ def _closest(query: str, items: Sequence[Item], order: Sequence[int]) -> list[in
     if len(order) <= MAX_CANDIDATES_READ:
         return list(order)
     wanted = list(dict.fromkeys(terms_of_text(query)))
-    found = []
-    for place, index in enumerate(order[:MAX_CANDIDATES_SEARCHED]):
+    near = order[:MAX_CANDIDATES_SEARCHED]
+    shares = []
+    for place, index in enumerate(near):
         item = items[index]
         text = f"{item_title(item)} {readable_text(item)[:MAX_CHARS_REMEMBERED]}".lower()
         # As substrings: `refund` is in `refunded`, and no text has to be split into words.
         held = sum(map(text.__contains__, wanted)) / max(1, len(wanted))
-        found.append((held + 1 / (1 + place / MAX_CANDIDATES_READ), -place, index))
-    # Of equals the earlier: its place is less negative.
-    closest = heapq.nlargest(MAX_CANDIDATES_READ, found)
-    return [index for _, _, index in sorted(closest, key=lambda one: -one[1])]
+        shares.append(held + 1 / (1 + place / MAX_CANDIDATES_READ))
+    # Of equals the earlier.
+    closest = heapq.nlargest(MAX_CANDIDATES_READ, range(len(near)), key=shares.__getitem__)
+    return [near[place] for place in sorted(closest)]

@@ -270,7 +270,7 @@ def metered_filter(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
     fuel_per_char = FILTER_FUEL_PER_CHAR.get(name, 1)
 
     def filtered(value: Any, *arguments: Any, **named: Any) -> Any:
-        if isinstance(value, list | tuple | dict):
+        if isinstance(value, (list, tuple, dict)):  # `|` would make a type each time
             burn_for_value(value, deep=True)
         # `sort(attribute=a)` and `dateformat("%Y", a)` read an `a` of megabytes, each time.
         for given in (value, *arguments, *named.values()):
