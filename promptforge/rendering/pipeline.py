@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..errors import Diagnostic, Diagnostics, StrictError, TemplateError
 from ..model import Item, Result
-from ..selection.filter import MAX_ITEMS_CHANGED, Columns, are_same, parts_of
+from ..selection.filter import MAX_ITEMS_CHANGED, are_same, parts_of
 from ..tokenizers.registry import get_tokenizer
 from .planning import Planner, Request
 from .report import Report, say_of_report
@@ -32,7 +32,8 @@ class Pipeline(Planner):
         """
         last = _LAST.made
         if last is not None:
-            request = request._replace(items=_as_before(request.items, last.items))
+            before = last.result.report.request.items
+            request = request._replace(items=_as_before(request.items, before))
         # A function of the caller's may answer otherwise the next time.
         options = request.options
         lasting = self._embed is None and isinstance(options.tokenizer, str)
@@ -45,7 +46,8 @@ class Pipeline(Planner):
         parts = parts_of(request.items)
         if last is None or last.key != key or not are_same(last.parts, parts):
             result = self._report(request, diagnostics)
-            _LAST.remember(_Made(key, parts, result))
+            fits = sum(result.report.page.candidates.columns.lengths) <= MAX_CHARS_REMEMBERED
+            _LAST.made = _Made(key, parts, result) if fits else None
             return result
         _LOG.debug("the same items and options as before: the text was made then")
         return Result(
@@ -59,7 +61,8 @@ class Pipeline(Planner):
         if settled is not None:
             return settled
         last = _LAST.made
-        printed = self.make(request, diagnostics, last and last.columns)
+        columns = last and last.result.report.page.candidates.columns
+        printed = self.make(request, diagnostics, columns)
         report = Report(**vars(printed))
         say_of_report(report, diagnostics)
         seconds = time.perf_counter() - request.started
@@ -77,23 +80,11 @@ class _Made(NamedTuple):
     parts: Sequence[object]
     result: Result
 
-    @property
-    def items(self) -> list[Item]:
-        return self.result.report.request.items
-
-    @property
-    def columns(self) -> Columns:
-        return self.result.report.page.candidates.columns
-
 
 class _LastOfThread(threading.local):
     """The last result of each thread. Two threads never work out the rest of one report at once."""
 
     made: _Made | None = None
-
-    def remember(self, made: _Made) -> None:
-        """Hold a result in place of the one before, if it is not too large."""
-        self.made = made if sum(made.columns.lengths) <= MAX_CHARS_REMEMBERED else None
 
 
 _LAST = _LastOfThread()
@@ -103,18 +94,12 @@ def _as_before(items: list[Item], before: list[Item]) -> list[Item]:
     """Return items with those of the last rendering in place of the same ones, read anew.
 
     A program asks its second question with the records of the first: what is known of an item
-    depends on no question. Where many items are others, nothing is put in place.
+    depends on no question. Where the first items are all others, so is the list.
     """
-    if len(items) != len(before) or are_same(items, before):
+    near = map(_is_same, items[: MAX_ITEMS_CHANGED + 1], before)
+    if len(items) != len(before) or are_same(items, before) or not any(near):
         return items
-    made, changed = list[Item](), 0
-    for new, old in zip(items, before, strict=True):
-        same = _is_same(new, old)
-        made.append(old if same else new)
-        changed += not same
-        if changed > MAX_ITEMS_CHANGED:
-            return items
-    return made
+    return [old if _is_same(new, old) else new for new, old in zip(items, before, strict=True)]
 
 
 def _is_same(item: Item, other: Item) -> bool:

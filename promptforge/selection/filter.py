@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import struct
 from array import array
 from calendar import timegm
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
@@ -51,7 +50,7 @@ ITEMS_READ_TOGETHER = 1000
 CHARS_READ_PER_SECOND, MIN_SECONDS_FOR_COMMENTS = 50_000, 2
 """Time for finding comments. Pygments reads 400,000 characters of Ruby in a second, and two million
 of C; of crafted HCL 8,000 in two."""
-_CONTENT, _METADATA = attrgetter("content"), attrgetter("metadata")
+_CONTENT, _METADATA, _SCORE_ORDER = map(attrgetter, ("content", "metadata", "score_order"))
 SECONDS_PER_DAY = 86_400
 FUSION_CONSTANT = 61
 """Constant of reciprocal rank fusion: how little the very first ranks outweigh the next."""
@@ -152,19 +151,17 @@ class Columns:
         # Some at a time: so the head of each text is read from memory once. Hashing 48 characters
         # of each costs far less than hashing texts of a megabyte.
         for start in range(0, len(self.items), ITEMS_READ_TOGETHER):
-            contents = list(map(_CONTENT, self.items[start : start + ITEMS_READ_TOGETHER]))
-            try:
-                lengths += _numbers("q", map(len, contents))
-            except TypeError:
-                contents = [text or "" for text in contents]
-                lengths += _numbers("q", map(len, contents))
+            part = self.items[start : start + ITEMS_READ_TOGETHER]
+            contents = [text or "" for text in map(_CONTENT, part)]
+            lengths += array("q", list(map(len, contents)))
             tails += map(tail_of, contents)
         return _Texts(lengths, dict.fromkeys(tails))
 
     @late_property
     def scores(self) -> array[float]:
         """The score of each."""
-        return _numbers("d", self._read("score"))
+        # Numbers of a list lie all over the memory, and each collection of garbage visits them all.
+        return array("d", list(self._read("score")))
 
     @late_property
     def origins(self) -> frozenset[str]:
@@ -172,19 +169,14 @@ class Columns:
         return frozenset(self._read("origin"))
 
     @late_property
-    def score_orders(self) -> frozenset[ScoreOrder]:
-        """The meanings of scores that there are."""
-        return frozenset(self._read("score_order"))
+    def requires(self) -> bool:
+        """True if any item is required."""
+        return True in self._read("required")
 
     @late_property
     def has_metadata(self) -> bool:
         """True if any item has metadata."""
         return any(map(_METADATA, self.items))
-
-    @late_property
-    def requires(self) -> bool:
-        """True if any item is required."""
-        return True in self._read("required")
 
     @late_property
     def names(self) -> bool:
@@ -204,13 +196,6 @@ class Columns:
         if summaries.count(None) == len(summaries):
             return []
         return [index for index, summary in enumerate(summaries) if summary is not None]
-
-
-def _numbers(code: str, numbers: Iterable[Any]) -> array[Any]:
-    # Numbers of a list lie all over the memory, and each collection of garbage visits them all. An
-    # array takes them from bytes at once, far quicker than one by one.
-    given = tuple(numbers)
-    return array(code, struct.pack(f"{len(given)}{code}", *given))
 
 
 @dataclass(frozen=True, eq=False)
@@ -681,7 +666,7 @@ def rank_items(columns: Columns, score_order: ScoreOrder) -> array[float]:
     those of the same meaning, as reciprocal rank fusion has it, from 1 down.
     """
     ranks = columns.scores[:]
-    if score_order == "given" and columns.score_orders <= {"higher"}:
+    if score_order == "given" and {*map(_SCORE_ORDER, columns.items)} <= {"higher"}:
         return ranks
     sides: dict[ScoreOrder, list[int]] = {}
     for index, item in enumerate(columns.items):

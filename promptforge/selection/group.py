@@ -181,13 +181,6 @@ def _units_of(text: str) -> list[str]:
     return text.replace(". ", ".\n").replace("? ", "?\n").replace("! ", "!\n").split("\n")
 
 
-class _Edges:
-    """Words at both ends of a text that a better one has."""
-
-    def __init__(self) -> None:
-        self.front = self.back = 0
-
-
 def _words_of(text: str) -> list[str]:
     """Return the words of a text, each with its margin where it is the first of a line.
 
@@ -198,9 +191,9 @@ def _words_of(text: str) -> list[str]:
     return text.split() if plain else _WORD.findall(text)
 
 
-def _shared_edges(texts: Sequence[list[str]]) -> list[_Edges]:
-    """Return for the words of each text, the best first, how many of them better ones have."""
-    edges = [_Edges() for _ in texts]
+def _shared_edges(texts: Sequence[list[str]]) -> list[list[int]]:
+    """Return how many words at both ends of each text, the best first, better ones have."""
+    edges = [[0, 0] for _ in texts]
     short: dict[tuple[str, ...], int] = {}
     # The first word may be the end of one: the same words follow it.
     beginnings: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -237,7 +230,7 @@ def _shared_edges(texts: Sequence[list[str]]) -> list[_Edges]:
 
 
 def _compare(
-    texts: Sequence[list[str]], number: int, place: int, other: int, edges: Sequence[_Edges]
+    texts: Sequence[list[str]], number: int, place: int, other: int, edges: Sequence[list[int]]
 ) -> None:
     """Compare a text from a word on with the beginning of another, up to the end of one."""
     mine, theirs = texts[number][place:], texts[other]
@@ -265,9 +258,9 @@ def _compare(
             return
     if other > number:
         front = len(theirs) if held else last + same_last
-        edges[other].front = max(edges[other].front, front)
+        edges[other][0] = max(edges[other][0], front)
     else:
-        edges[number].back = max(edges[number].back, len(mine) - (not same_first))
+        edges[number][1] = max(edges[number][1], len(mine) - (not same_first))
 
 
 def cut_apart(
@@ -348,22 +341,22 @@ def cut_near_equal(
     return count
 
 
-def _are_long(words: Sequence[str], shared: _Edges) -> bool:
+def _are_long(words: Sequence[str], shared: Sequence[int]) -> bool:
     """Tell whether shared words are a whole text, or too many to be the same by chance."""
-    if shared.front + shared.back >= len(words):
+    if sum(shared) >= len(words):
         return True
-    ends = words[: shared.front], words[len(words) - shared.back :]
+    ends = words[: shared[0]], words[len(words) - shared[1] :]
     return any(len(" ".join(end)) >= MIN_SHARED_CHARACTERS for end in ends)
 
 
-def _without_edges(text: str, words: Sequence[str], shared: _Edges) -> str:
+def _without_edges(text: str, words: Sequence[str], shared: Sequence[int]) -> str:
     """Return a text without words at its ends, up to a sentence's end where they have one."""
-    if shared.front + shared.back >= len(words):
+    if sum(shared) >= len(words):
         return ""
     places = [0]
     for word in words:
         places.append(text.index(word, places[-1]) + len(word))
-    front, end = places[shared.front], places[-1 - shared.back]
+    front, end = places[shared[0]], places[-1 - shared[1]]
     if len(text[:front].strip()) < MIN_SHARED_CHARACTERS:
         front = 0
     if len(text[end:].strip()) < MIN_SHARED_CHARACTERS:
@@ -374,7 +367,7 @@ def _without_edges(text: str, words: Sequence[str], shared: _Edges) -> str:
     front = max(before, default=front)
     after = [place for place in ends if end <= place <= len(text) - MIN_SHARED_CHARACTERS]
     end = min(after, default=end)
-    rest = text[front:end].rstrip() if shared.back else text[front:]
+    rest = text[front:end].rstrip() if shared[1] else text[front:]
     blanks = len(rest) - len(rest.lstrip())
     # What begins on a line of its own keeps its margin.
     return rest[rest.rfind("\n", 0, blanks) + 1 or blanks :] if front else rest
