@@ -51,8 +51,12 @@ MIN_TOKENS_SHORTENED = 40
 SPARED_SHARE_DIVISOR = 4
 """A result that is a fourth too long is left whole: little is gained, and its end would be lost."""
 KEPT_SHARE = 0.75
-"""Share of the room that is left where results become one line and turns go: less far than the low
-mark, since more is lost, but so far that the next ones do not go at once."""
+"""Share of the room that is left where results become one line: less far than the low mark, since
+more is lost, but so far that the next ones do not go at once. So do turns of a chat without
+tools."""
+TURNS_SHARE = 0.6
+"""Share that is left where turns with results go: each time, a provider's cache loses all messages,
+and until the next time, results that are read now become one line."""
 ONE_LINE = 0
 """The limit of a result that is one line."""
 MAX_NAMED = 3
@@ -506,15 +510,18 @@ class _Replay:
     # --- the last resorts ---
 
     def _drop_turns(self, asked: bool, *, held: bool) -> None:
-        """Drop the oldest turns, if the request is over, down to three fourths of the room.
+        """Drop the oldest turns, if the request is over, down to a share of the room.
 
         Those that are pinned go with `held` alone.
         """
         if self.total <= self._room:
             return
+        share = KEPT_SHARE
+        if self._results:
+            share = TURNS_SHARE
         turns = self._fitter.turns[: self._turn + asked]
         for n, turn in enumerate(turns):
-            if self.total <= self._room * (1 if n == len(turns) - 1 else KEPT_SHARE):
+            if self.total <= self._room * (1 if n == len(turns) - 1 else share):
                 return
             if (turn.start in self._fitter.held) == held:
                 self._drop(turn)
@@ -526,7 +533,7 @@ class _Replay:
             return
         steps = [step for step in self._fitter.steps[self._turn][1:] if step.start < newest.start]
         for n, step in enumerate(steps):
-            if self.total <= self._room * (1 if n == len(steps) - 1 else KEPT_SHARE):
+            if self.total <= self._room * (1 if n == len(steps) - 1 else TURNS_SHARE):
                 return
             self._drop(step)
 

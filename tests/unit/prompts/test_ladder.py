@@ -134,6 +134,18 @@ def test_a_pinned_turn_is_shortened_and_goes_last(to: ShapeName) -> None:
         assert tiny.tokens <= 700 and "question 11?" in tiny.text
 
 
+def test_turns_with_results_go_so_many_at_once_that_a_providers_cache_lasts() -> None:
+    renderer = pf.Renderer(profile="gpt", context_window=1_000, reserve=0)
+    history: Messages = []
+    first = []
+    for n in range(40):
+        history += [asked(f"question {n}"), *step(f"c{n}", "done")]
+        prompt = renderer.prompt(history=history, to="openai")
+        first.append(prompt[0]["content"])
+        history.append({"role": "assistant", "content": f"answer {n}"})
+    assert list(dict.fromkeys(first)) == [f"question {n}" for n in (0, 7, 13, 19, 25, 31)]
+
+
 def test_pinned_takes_true_or_false() -> None:
     (said,) = fitted([{**asked("a"), "pinned": "yes"}, asked("b")], 3_000).warnings
     assert said.message == 'pinned takes true or false; got "yes"'
