@@ -15,7 +15,7 @@ out. Later thoughts answer the changed history, as it was sent, and stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -622,7 +622,15 @@ def split_turns(messages: Sequence[Message]) -> list[range]:
 
 def split_steps(messages: Sequence[Message], turn: range) -> list[range]:
     """Split a turn into its question and its steps: an answer with the results of its calls."""
-    own = messages[turn.start : turn.stop]
+    own = tuple(messages[turn.start : turn.stop])
+    about: Hashable = None
+    if turn.stop < len(messages):  # A turn that has ended is split for each step that follows.
+        about = _find_steps, *map(id, own)
+    starts, _ = own[-1].fact(about, lambda _: (_find_steps(own), own))
+    return _ranges([turn.start + n for n in starts], turn.stop)
+
+
+def _find_steps(own: Sequence[Message]) -> list[int]:
     starts: list[int] = []
     end, thought = 0, False
     for n, (message, last) in enumerate(zip(own, _last_results(own), strict=True)):
@@ -630,10 +638,10 @@ def split_steps(messages: Sequence[Message], turn: range) -> list[range]:
         # thought stands before an earlier call and its result.
         tied = thought and _has_id_of_responses(message.blocks[0])
         if not starts or (message.role == "assistant" and n > end and not tied):
-            starts.append(turn.start + n)
+            starts.append(n)
         end = max(end, last)
         thought |= message.fact(_links, _links).thinks
-    return _ranges(starts, turn.stop)
+    return starts
 
 
 def _ranges(starts: Sequence[int], end: int) -> list[range]:
