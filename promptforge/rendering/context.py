@@ -176,6 +176,8 @@ class Setting:
     """Paths of files that lie beside the items and were not read, for the tree."""
     apart: bool = False
     """True where each item is sent apart: contents are not marked."""
+    tight: bool = False
+    """True where blanks of the templates that mean nothing are left out: they leave items room."""
 
     @late_property
     def trimmers(self) -> Trimmers:
@@ -226,11 +228,12 @@ class ItemViews:
         if not layout.uses("query"):
             flags["query"] = None  # so that another query finds the same views
         shared: tuple[object, ...] = (layout, self._own_lines, own, tuple(flags.values()))
-        shared += (options.marker, nonce, options.score_order)
+        shared += (options.marker, nonce, options.score_order, setting.tight)
         self.breaker = _make_breaker(setting, lines)
         """Breaks up control tokens that texts make where they meet; None where they are kept."""
         if self.breaker is not None:
             shared += (setting.controls, self.breaker.spare)
+        self._tight = setting.tight
         self._broken_up = 0, 0
         """Control tokens broken up in the last text, and those without a place for it."""
         self._memory, self._remembered_views = setting.memory, setting.memory.views(shared)
@@ -307,6 +310,8 @@ class ItemViews:
         show = self._printers.get(kind)
         if show is None:
             change = None
+            if self._tight:
+                change = self._layout.syntax.without_blanks
             if self.breaker is not None:
                 change = partial(self._break_up, self.breaker)
             show = self._layout.printer(kind, self._flags, self._tank, change)
@@ -385,6 +390,8 @@ class ItemViews:
 
     def _break_up(self, breaker: TokenBreaker, parts: list[str]) -> list[str]:
         # A printer serves all items of its kind, so what it broke up is kept for the one at hand.
+        if self._tight:
+            parts = self._layout.syntax.without_blanks(parts)
         made = breaker.break_up(parts)
         self._broken_up = made.broken, made.left
         return made.parts

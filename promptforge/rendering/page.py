@@ -29,7 +29,7 @@ from ..packing.types import (
     count_bytes,
     fits_within,
 )
-from ..reasons import DUPLICATE
+from ..reasons import BUDGET_REASONS, DUPLICATE
 from ..selection.filter import Candidates, is_file
 from ..selection.group import (
     ContainedTexts,
@@ -329,6 +329,17 @@ class Page:
         page._last, page._shows_sources = None, shown
         return page
 
+    def with_blanks(self, packed: Plan, limit: Cost) -> Plan:
+        """Print the blanks of the templates too, where they take no room from any item."""
+        if not (self.setting.tight and BUDGET_REASONS.isdisjoint(packed.reasons.values())):
+            return packed
+        if any(variant != self.variants(i)[0] for i, variant in packed.chosen.items()):
+            return packed
+        page = Page(self.candidates, replace(self.setting, tight=False))
+        page = page.with_sources(shown=self._shows_sources)
+        cost = page.measure(packed.chosen)
+        return packed._replace(page=page, cost=cost) if fits_within(cost, limit) else packed
+
     def parts(self, chosen: Mapping[int, Variant]) -> list[str]:
         """Return the finished page in parts.
 
@@ -400,6 +411,8 @@ class Page:
         variables = self.page_variables(chosen, only=only)
         self.notes = ()
         parts, changes = self.layout.render_page(variables, self.tank)
+        if self.setting.tight:
+            parts = list(filter(None, self.layout.syntax.without_blanks(parts)))
         parts = self.break_up(parts, chosen)
         self.notes += change_notes(changes)
         while parts and self.layout.settings.trim_end and self.layout.syntax.is_trimmable:

@@ -190,7 +190,10 @@ class Planner:
         items, every = self._select(request, layout, options, diagnostics, last)
         nonce = pick_nonce(_texts(layout, options, every.pool, request.beside)) if tagged else None
         setting = self._setting(layout, options, controls, nonce, request.listed)
-        setting = replace(setting, apart=request.apart)
+        # JSON has no blanks on a page that lacks room; see `Page.with_blanks`.
+        is_limited = _limit(options) != (UNLIMITED, UNLIMITED)
+        tight = is_limited and layout.ending.split(".")[-1] == "json"
+        setting = replace(setting, apart=request.apart, tight=tight)
         sets = [combine(every, options)]
         if len(sets[0]) < len(every) and options.combine == "explicit_first":
             sets.append(every)  # only named items are packed, and all where none of these fits
@@ -304,6 +307,8 @@ def _pack_sets(
     if packed.duplicates:
         packed = page.note_duplicates(packed, _limit(options))
         page = cast("Page", packed.page)
+    packed = page.with_blanks(packed, _limit(options))
+    page = cast("Page", packed.page)
     number = len(pages[-1].candidates.kept)
     _LOG.debug("packed %d of %d items (%s)", len(packed.chosen), number, options.packing)
     _say_combined(page.candidates, options, diagnostics)

@@ -63,7 +63,7 @@ def map_text(
     asked: list[_WatchedItem] = []
     variables = _watch(page, chosen, asked)
     use_tank(page.tank, len(chosen), len(text))
-    pieces = _pieces(templates.trace(page.layout.page_name, variables), asked)
+    pieces = _tightened(page, _pieces(templates.trace(page.layout.page_name, variables), asked))
     spans: list[Span] = []
     # Control tokens across pieces were broken up on the page, so pieces are paired with what shows.
     start = 0
@@ -97,7 +97,7 @@ def _print_item(page: Page, piece: _Piece, templates: Templates, view: Fields) -
     use_tank(page.tank, 1, len(piece.text))
     template = page.layout.item_template(view["kind"]).name or ""
     flags = {name: getattr(page.options, name) for name in _FLAGS}
-    inner = _pieces(templates.trace(template, {"item": view, **flags}), [])
+    inner = _tightened(page, _pieces(templates.trace(template, {"item": view, **flags}), []))
     texts = _texts(inner)
     if page.views.breaker is not None:
         texts = page.views.breaker.break_up(texts).parts
@@ -154,6 +154,15 @@ def _with_line_ends(given: list[_Piece]) -> Iterator[_Piece]:
             place += 1
         else:
             yield given[place]._replace(text=text, item=None)
+
+
+def _tightened(page: Page, pieces: list[_Piece]) -> list[_Piece]:
+    """Return the pieces as a page without blanks prints them: each line of a template is one."""
+    if not page.setting.tight:
+        return pieces
+    lines = [piece._replace(text=text, line=n) for piece in pieces for n, text in _lines(piece)]
+    texts = page.layout.syntax.without_blanks(_texts(lines))
+    return [piece for piece in _with_texts(lines, texts) if piece.text]
 
 
 def _texts(pieces: Iterable[_Piece]) -> list[str]:

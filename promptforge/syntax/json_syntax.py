@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 from typing import ClassVar
 
@@ -24,6 +25,7 @@ from .syntax import (
 
 _STRING = late_pattern(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ESCAPE = late_pattern(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_MARK = late_pattern(r'\\.|"|\s+|[^\\"\s]+|\\', re.DOTALL)
 
 
 def finite(value: object) -> object:
@@ -94,6 +96,28 @@ class Json(Syntax):
     def end(self, mode: str) -> None:
         if mode:
             raise PlacementError('the quotes are not closed; write " where the text ends')
+
+    def without_blanks(self, parts: Sequence[str]) -> list[str]:
+        # Beside a letter of the template blanks stay: its author may write a sentence there.
+        made, in_string, before, goes = list[str](), False, "", True
+        for part in parts:
+            if type(part) is not str:  # a value
+                made.append(part)
+                before, goes = part[-2:], True
+                continue
+            kept, marks = list[str](), _MARK.findall(part)
+            for mark, following in zip(marks, [*marks[1:], ""], strict=True):
+                if mark == '"':
+                    in_string = not in_string
+                if not mark.isspace() or in_string:
+                    goes = mark[-1] in '{}[],:"'
+                elif goes and not following[:1].isalpha():
+                    # Each item keeps a line of its own.
+                    mark = "\n" * ("\n" in mark and before.endswith(("}", "},")))
+                kept.append(mark)
+                before = (before + mark)[-2:]
+            made.append("".join(kept))
+        return made
 
     def inside(self, text: str) -> Inside:
         strings = list(_STRING.finditer(text))

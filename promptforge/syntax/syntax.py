@@ -107,6 +107,10 @@ class Syntax:
         """Return False for a language that is left out where the content stands."""
         return True
 
+    def without_blanks(self, parts: Sequence[str]) -> list[str]:
+        """Return the parts, as many, without blanks of the templates that mean nothing."""
+        return [*parts]
+
     def inside(self, text: str) -> Inside:
         """Return the test of a position in a finished text: may a backslash be inserted there?"""
         return lambda place: True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,3 +55,43 @@ def test_passages_of_a_long_text_are_not_added_one_by_one(rendered: list[None]) 
     result = pf.render(records, query="words and kinds", max_tokens=10_000)
     assert 10_000 - result.tokens <= 8
     assert len(rendered) < 40  # pages, for some 1,400 passages
+
+
+FLOODS = [
+    {"id": name, "name": name, "content": f"The flood of {name} took many houses.", "path": "f.md",
+        "origin": "similarity"}
+    for name in ("spring", "summer", "autumn")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["chunks", "context", "documents", "entities", "knowledge"])
+def test_blanks_of_json_give_way_to_items(layout: str) -> None:
+    def render(budget: int | None) -> pf.Result:
+        return pf.render(FLOODS, layout=layout, format="json", max_tokens=budget, dedupe=False)
+
+    every = render(None)
+    assert render(every.tokens).text == every.text
+    tight = render(every.tokens - 1)
+    assert tight.items_included == 3 and json.loads(tight.text) == json.loads(every.text)
+    assert tight.tokens < 0.93 * every.tokens and "  " not in tight.text
+    # Each item has a line of its own, and each part of the text a place in the templates.
+    assert all(line.count("The flood of") < 2 for line in tight.text.split("\n"))
+    assert "".join(tight.text[span.start : span.end] for span in tight.map) == tight.text
+    lines = {(span.template, span.line) for span in tight.map if span.item}
+    assert lines <= {(span.template, span.line) for span in every.map if span.item}
+    less = render(tight.tokens - 1)
+    assert less.items_included < 3 or less.truncated
+    lost = next(item for item in less.items if item.status != "included")
+    assert lost.fits_at is not None and lost.fits_at <= tight.tokens + 1
+
+
+def test_lines_of_json_and_sentences_beside_it_keep_their_blanks() -> None:
+    page = "{% for item in items %}\n{{ item.text }}\n{% endfor %}"
+    templates = {
+        "mine/layout.yaml": "base: chunks\n",
+        "mine/layout.jsonl.j2": page,
+        "mine/item.jsonl.j2": '{"text": {{ item.content }}}',
+    }
+    text = pf.render(FLOODS, layout="mine", format="jsonl", templates=templates, max_tokens=30).text
+    assert len(text.splitlines()) == 2 and all(map(json.loads, text.splitlines()))
+    assert text.startswith('{"text": "')

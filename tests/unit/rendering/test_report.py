@@ -31,12 +31,10 @@ def test_the_figures_add_up_to_the_tokens(layout: str, format: str, budget: int 
         )
     else:
         assert found.overhead > (budget or 0) or not shown
-    assert (
-        found.overhead
-        == render(RECORDS, layout, format, max_items=0, min_score=1.0, max_tokens=None)
-        .explain()
-        .overhead
-    )
+    empty = render(RECORDS, layout, format, max_items=0, min_score=1.0, max_tokens=None)
+    assert found.overhead <= empty.explain().overhead
+    if format != "json" or result.items_included == len(result.items):  # else it has no blanks
+        assert found.overhead == empty.explain().overhead
 
 
 def test_the_frame_is_what_a_page_without_items_costs() -> None:

@@ -88,6 +88,9 @@ def test_every_character_of_every_look_has_its_place(
         ), (span, line)
 
 
+BLANK = re.escape(" ")
+
+
 def printable(line: str) -> str:
     """Return the pattern of a line that a template can print: its own text and any values."""
     parts = re.split(r"({{.*?}}|{%.*?%}|{#.*?(?:#}|$))", line)
@@ -96,7 +99,7 @@ def printable(line: str) -> str:
         if part.startswith("{{")
         else ""
         if part[:2] in ("{%", "{#")
-        else rf"\s*(?:{re.escape(part.strip())})?\s*"
+        else rf"\s*(?:{re.escape(part.strip()).replace(BLANK, ' ?')})?\s*"  # JSON may have none
         for part in parts
     )
 

@@ -18,7 +18,7 @@ from judges import (
 from promptforge.syntax import json_syntax
 from promptforge.syntax.contents import clean_content
 from promptforge.syntax.syntaxes import syntax_of
-from promptforge.text.escape import Content
+from promptforge.text.escape import Content, Safe
 
 LABELS = hostile.LABEL
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | LABELS
@@ -80,3 +80,21 @@ def test_a_place_is_inside_of_a_string_but_not_of_its_escape() -> None:
     text = r'{"a": "b\nc", "d": 1}'
     inside = syntax_of("json").inside(text)
     assert [place for place in range(len(text)) if inside(place)] == [2, 3, 7, 8, 10, 11, 15, 16]
+
+
+@pytest.mark.parametrize(
+    ("parts", "left"),
+    [
+        (['[\n  {\n    "a": ', Safe('"x  y"'), ",\n", '    "b": {}\n  },\n  ', Safe("{}"), "\n]\n"],
+         '[{"a":"x  y","b":{}\n},\n{}\n]'),
+        (['{"a": "', Safe("x"), ' is \\" a { b", "c": ', Safe("2"), " }"],
+         '{"a":"x is \\" a { b","c":2}'),
+        (["What was found, as data:\n{ ", Safe('"a": 1'), " }"], 'What was found, as data:{"a": 1}'),
+        (["// found\n", '{"a": null }'], '// found\n{"a": null }'),
+    ],
+)  # fmt: skip
+def test_blanks_of_a_template_go_and_those_of_strings_and_sentences_stay(
+    parts: list[str], left: str
+) -> None:
+    made = syntax_of("json").without_blanks(parts)
+    assert ("".join(made), len(made)) == (left, len(parts))
