@@ -419,7 +419,9 @@ class Packer(PageState):
         chars = min(CHARACTERS_PER_TOKEN * limit[0], limit[1])
         found, duplicate_of = self.distinct(walk)
         found |= {index: self.chosen[index] for index in walk if index in self.chosen}
-        shown = {index: self.page.compact(index, chars) or v for index, v in found.items()}
+        shown = {
+            index: self.page.shortener.compact(index, chars) or v for index, v in found.items()
+        }
         if shown == found or sum(len(v.text) for v in shown.values()) > MAX_TIMES_ROOM * chars:
             return False
         if not self.show(shown, limit):
@@ -664,12 +666,12 @@ class Packer(PageState):
             if least > MAX_CHARS_PER_TOKEN * (limit[0] - self.cost[0]):
                 return False
             # An outline says more than the beginning of a program with as many characters.
-            full = self.page.outline_within(index, UNLIMITED, UNLIMITED)
+            full = self.page.shortener.outline_within(index, UNLIMITED, UNLIMITED)
             least = max(2 * least, len(full.text) if full else 0)
         others = self._others(index)
         most = self.allowance(index)
         room = None if most == UNLIMITED else (most, UNLIMITED)
-        shorter = self.page.shorten(index, others, limit, room)
+        shorter = self.page.shortener.shorten(index, others, limit, room)
         if shorter is None or shorter[0] == before:
             return False
         is_longer = len(shorter[0].text) > least

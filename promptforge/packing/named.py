@@ -52,10 +52,10 @@ def _show_in_short(packer: Packer, walk: Sequence[int]) -> None:
     page, taken = packer.page, list[int]()
     packer.clear(walk, again=True)
     left = packer.unsettled(walk)
-    least = ((index, page.least_variant(index)) for index in left)
+    least = ((index, page.shortener.least(index)) for index in left)
     for index in left[: packer.count_fitting(least, packer.limit)]:
         holder, _ = page.duplicates(index, packer.chosen)
-        variant = page.least_variant(index)
+        variant = page.shortener.least(index)
         if holder is not None:
             packer.drop_duplicate(index, holder)
         elif page.item_cost(index, variant)[0] <= packer.allowance(index):

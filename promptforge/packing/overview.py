@@ -98,19 +98,21 @@ def _pack_overview(packer: Packer, step: PackingStep, limit: Cost) -> None:
     shown = _show_declarations(packer, step, programs, limit)
     shown += _show_outlines(packer, step, important, limit, OUTLINE_SHARE, most)
     part = WHOLE_OF_LIMIT * limit[0], WHOLE_OF_LIMIT * limit[1]
-    _show_longer(packer, shown, limit, lambda i, _: page.without_shared_comment(i), part)
+    _show_longer(packer, shown, limit, lambda i, _: page.shortener.without_shared_comment(i), part)
     shown += _show_outlines(packer, step, important, limit, 1, most)
     _show_more_declarations(packer, step, shown, limit)
     # These have their places. A comment that another one shows is not worth the room that their
     # texts lack.
-    longer = [i for i in shown if packer.chosen[i] != page.without_shared_comment(i)]
-    coded = [i for i in longer if page.declarations(i)]
+    longer = [i for i in shown if packer.chosen[i] != page.shortener.without_shared_comment(i)]
+    coded = [i for i in longer if page.shortener.declarations(i)]
     # The first, where it is a README, has had its share already.
     others = [i for i in longer if i != every[0] and i not in coded]
     _show_longer(packer, [*coded, *others], limit, lambda i, _: page.variants(i)[0])
     packer.pack(step._replace(walk=coded, most=None), limit)
     # Of data, such as one line of a database, a little more says all that the rest does.
-    _show_longer(packer, others, limit, lambda i, room: page.outline_within(i, *room), part)
+    _show_longer(
+        packer, others, limit, lambda i, room: page.shortener.outline_within(i, *room), part
+    )
     # The text of a program says more than the names of tests.
     rest = _show_outlines(packer, step, walk, limit, 1, most)
     _show_longer(packer, rest, limit, lambda i, _: page.variants(i)[0])
@@ -154,7 +156,7 @@ def _show_more_declarations(
 ) -> None:
     """Show more declarations of programs that are outlined, the best of all in the room left."""
     page, unit, chosen = packer.page, budget_unit(limit), packer.chosen
-    outlined = [i for i in shown if chosen[i].name == "outline" and page.declarations(i)]
+    outlined = [i for i in shown if chosen[i].name == "outline" and page.shortener.declarations(i)]
     room = limit[unit] - packer.cost[unit]
     room += sum(page.item_cost(index, chosen[index])[unit] for index in outlined)
     if step.ranks and outlined:
@@ -173,7 +175,7 @@ def _best_declarations(
         (-ranks[index] * worth, index, size)
         for index in files
         if ranks[index] > 0  # a changed file's diff has rank 0
-        for worth, size in page.declarations(index)
+        for worth, size in page.shortener.declarations(index)
         if worth > 0
     )
     target = room
@@ -182,7 +184,7 @@ def _best_declarations(
         outlined = {index for value, index, _ in rows if -value >= least}
         taken = {}
         for index in filter(outlined.__contains__, files):
-            variant = page.outline_of_worth(index, least / ranks[index])
+            variant = page.shortener.outline_of_worth(index, least / ranks[index])
             if variant is not None:
                 taken[index] = _whole_if_cheaper(packer, index, variant)
         used = sum(cost[unit] for _, cost in taken.values())
@@ -294,11 +296,11 @@ def _show_outlines(
 
 def _outline_within(packer: Packer, index: int, room: Cost) -> Variant | None:
     page, unit = packer.page, budget_unit(room)
-    rows = sorted((-worth, index, size) for worth, size in page.declarations(index))
+    rows = sorted((-worth, index, size) for worth, size in page.shortener.declarations(index))
     if not rows or not room[unit] < UNLIMITED:
-        return page.outline_within(index, room[0], room[1])
+        return page.shortener.outline_within(index, room[0], room[1])
     scale = CHARACTERS_PER_TOKEN if unit else 1
-    return page.outline_of_worth(index, _least_worth(rows, room[unit] / scale))
+    return page.shortener.outline_of_worth(index, _least_worth(rows, room[unit] / scale))
 
 
 def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Variant, Cost]:

@@ -100,7 +100,7 @@ class Shares:
         content, kept = self._contents[index], self._kept(index, share)
         if kept >= self._sizes[index]:
             return content
-        found = self._page.longest_within(index, UNLIMITED, kept)
+        found = self._page.shortener.longest_within(index, UNLIMITED, kept)
         least = self._least[index]
         if found is None or len(found.text) < len(least.text):
             found = least

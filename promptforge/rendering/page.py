@@ -137,7 +137,8 @@ class Page:
         self._bounds = LowerBounds(self)
 
     @late_property
-    def _shortener(self) -> Shortener:
+    def shortener(self) -> Shortener:
+        """The shorter variants of its items."""
         from .variants import Shortener
 
         return Shortener(self)
@@ -245,7 +246,7 @@ class Page:
         page._bounds = LowerBounds(page)
         for name in ("_every_place", "_tree_paths"):
             page.__dict__.pop(name, None)
-        page.__dict__["_shortener"] = self._shortener.on(page, items.keys())
+        page.__dict__["shortener"] = self.shortener.on(page, items.keys())
         return page
 
     def note_duplicates(self, packed: Plan, limit: Cost) -> Plan:
@@ -269,40 +270,6 @@ class Page:
         if not self.options.number_lines:
             return pieces
         return pieces.numbered(first_line(self._items[index], "content") or 1)
-
-    def shorten(
-        self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
-    ) -> tuple[Variant, Cost] | None:
-        """Return the longest shorter variant that fits beside `chosen`, and the page's cost."""
-        return self._shortener.shorten(index, chosen, limit, room)
-
-    def least_variant(self, index: int) -> Variant:
-        """Return the variant of about the fewest tokens that still say something of an item."""
-        return self._shortener.least(index, int(not self._in_tokens))
-
-    def compact(self, index: int, chars: float) -> Variant | None:
-        """Return an item in fewer characters with nothing cut, where it has such a text."""
-        return self._shortener.compact(index, chars)
-
-    def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
-        """Return the longest shorter variant with a text within both bounds, if there is one."""
-        return self._shortener.longest_within(index, tokens, chars)
-
-    def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:
-        """Return as many signatures or headings as are within both bounds, without their texts."""
-        return self._shortener.outline_within(index, tokens, chars)
-
-    def declarations(self, index: int) -> Sequence[tuple[float, int]]:
-        """Return the worth of each declaration of an item by the use of its name, and its size."""
-        return self._shortener.declarations(index)
-
-    def outline_of_worth(self, index: int, least: float) -> Variant | None:
-        """Return the declarations of an item that are worth no less, if there are any."""
-        return self._shortener.outline_of_worth(index, least)
-
-    def without_shared_comment(self, index: int) -> Variant:
-        """Return an item whole, but for a comment that it begins with and another one shows."""
-        return self._shortener.without_shared_comment(index)
 
     def query_passages(self) -> Passages | None:
         """Return the passages that answer the query; None where whole items are packed."""

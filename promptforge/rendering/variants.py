@@ -194,12 +194,13 @@ class Shortener:
             chars = min(size - 1, int(size * start[1] / (start[1] + over[1])))
         return tokens, chars
 
-    def least(self, index: int, unit: int) -> Variant:
+    def least(self, index: int) -> Variant:
         """Return an item whole where it is small, else its heading and about a sentence of it.
 
         A layout may print less around an outline: no tools and mitigations of a technique.
         """
         page, bounds = self._page, [UNLIMITED, UNLIMITED]
+        unit = int(page.options.max_tokens is None)
         if page.options.stubs:
             return STUB_VARIANT
         variants, empty = page.variants(index), page.item_cost(index, EMPTY_VARIANT)

@@ -39,6 +39,10 @@ class Words:
         self.short = short
         self.rough = rough
 
+    @property
+    def shortener(self) -> Words:
+        return self
+
     def variants(self, index: int) -> Sequence[Variant]:
         word = self.words[index]
         whole = [Variant("content", word)]
@@ -105,7 +109,7 @@ class Words:
     def compact(self, index: int, chars: float) -> None:
         """No text of words is ever compact."""
 
-    def least_variant(self, index: int) -> Variant:
+    def least(self, index: int) -> Variant:
         return self.longest_within(index, 4, UNLIMITED) or self.variants(index)[0]
 
     def declarations(self, index: int) -> Sequence[tuple[float, int]]:
