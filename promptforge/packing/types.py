@@ -60,35 +60,35 @@ class ShorterVariants(Protocol):
     """The shorter variants of the items of a page, as packing sees them."""
 
     def shorten(
-        self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
+        self, index: int, /, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
     ) -> tuple[Variant, Cost] | None:
         """Return the best shorter variant beside `chosen` within `limit`, and the page's cost.
 
         `room` is the most the item itself may cost, if less than the rest of `limit`.
         """
 
-    def least(self, index: int) -> Variant:
+    def least(self, index: int, /) -> Variant:
         """Return the variant of about the fewest tokens that still say something of an item."""
 
-    def compact(self, index: int, chars: float) -> Variant | None:
+    def compact(self, index: int, /, chars: float) -> Variant | None:
         """Return an item in fewer characters with nothing cut, where it has such a text.
 
         None where it would surely have more than so many characters.
         """
 
-    def longest_within(self, index: int, tokens: float, chars: float) -> Variant | None:
+    def longest_within(self, index: int, /, tokens: float, chars: float) -> Variant | None:
         """Return the longest shorter variant with a text within both bounds, if there is one."""
 
-    def outline_within(self, index: int, tokens: float, chars: float) -> Variant | None:
+    def outline_within(self, index: int, /, tokens: float, chars: float) -> Variant | None:
         """Return as many signatures or headings as are within both bounds, without their texts."""
 
-    def declarations(self, index: int) -> Sequence[tuple[float, int]]:
+    def declarations(self, index: int, /) -> Sequence[tuple[float, int]]:
         """Return the worth of each declaration of an item by the use of its name, and its size."""
 
-    def outline_of_worth(self, index: int, least: float) -> Variant | None:
+    def outline_of_worth(self, index: int, /, least: float) -> Variant | None:
         """Return the declarations of an item that are worth no less, if there are any."""
 
-    def without_shared_comment(self, index: int) -> Variant:
+    def without_shared_comment(self, index: int, /) -> Variant:
         """Return an item whole, but for a comment that it begins with and another one shows."""
 
 

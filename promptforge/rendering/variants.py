@@ -109,7 +109,7 @@ class Shortener:
         return moved
 
     def shorten(
-        self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None
+        self, index: int, chosen: Mapping[int, Variant], limit: Cost, room: Cost | None = None
     ) -> tuple[Variant, Cost] | None:
         """Return the longest shorter variant found that fits beside `chosen`, and the page's cost.
 
