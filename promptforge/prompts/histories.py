@@ -598,7 +598,7 @@ class _MessageReader:
             losses.append(self._loss("the images and files of a result were left out"))
         # A tool may return a list of anything: [{"title": "x", "n": 1}] is data.
         if isinstance(value, list) and all(_is_block(part, self._owner) for part in value):
-            blocks = self._content(value)
+            blocks = self._content(list(map(_document_as_text, value)))
             text = Message("tool", tuple(blocks)).text
             losses += [block.loss for block in blocks if block.loss]
         elif isinstance(value, str):
@@ -641,6 +641,26 @@ def _not_text(kind: str) -> str:
 
 def _fields_lost(fields: Iterable[str]) -> str:
     return f"fields of the message were left out: {', '.join(map(quote, fields))}"
+
+
+def _document_as_text(part: Any) -> Any:
+    """Return a document or a search result in a tool's result as its text; any other part as it is.
+
+    Anthropic's tools answer so; other families know no such blocks, and a text can be shortened.
+    """
+    if not isinstance(part, dict) or part.get("type") not in ("document", "search_result"):
+        return part
+    source = inner(part, "source")
+    content = part.get("content", source.get("content"))
+    if source.get("type") == "text":
+        content = [source.get("data")]
+    if not isinstance(content, list):
+        return part
+    texts = [each.get("text") if isinstance(each, dict) else each for each in content]
+    if not all(isinstance(text, str) for text in texts):
+        return part  # a picture stands among them
+    about = (part.get(key) for key in ("title", "source", "context"))
+    return "\n".join([*(each for each in about if isinstance(each, str)), "\n\n".join(texts)])
 
 
 def _unmarked(part: dict[str, Any]) -> dict[str, Any]:

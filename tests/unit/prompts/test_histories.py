@@ -450,6 +450,82 @@ def test_a_list_that_a_tool_returned_is_data_unless_all_of_it_are_blocks(
     assert pf.Renderer().prompt(history=history, to="openai")[1]["content"] == text
 
 
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        (
+            {
+                "type": "search_result",
+                "source": "a.md",
+                "title": "A",
+                "content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}],
+            },
+            "A\na.md\nx\n\ny",
+        ),
+        (
+            {"type": "document", "source": {"type": "text", "data": "x"}, "title": "A"},
+            "A\nx",
+        ),
+        (
+            {"type": "document", "source": {"type": "content", "content": [{"text": "x"}]}},
+            "x",
+        ),
+        ({"type": "document", "source": {"type": "file", "file_id": "f"}}, ""),
+        (
+            {
+                "type": "document",
+                "source": {"type": "content", "content": [{"type": "image", "source": {}}]},
+            },
+            "",
+        ),
+    ],
+)
+def test_documents_that_a_tool_of_anthropic_returned_are_texts_of_others(
+    block: dict[str, Any], text: str
+) -> None:
+    result = {"type": "tool_result", "tool_use_id": "t", "content": [block]}
+    history = [
+        {"role": "user", "content": "q"},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}],
+        },
+        {"role": "user", "content": [result]},
+    ]
+    prompt = pf.Renderer().prompt(history=history, to="openai")
+    assert prompt[2]["content"] == text
+    assert any(d.code == "PF208" for d in prompt.warnings) is (text == "")
+    (same,) = pf.Renderer().prompt(history=history, to="anthropic")[2]["content"]
+    assert same == result
+
+
+def test_a_long_search_result_of_a_tool_is_shortened_by_its_question() -> None:
+    found = [
+        {
+            "type": "search_result",
+            "source": f"{name}.md",
+            "title": name,
+            "content": [
+                {"type": "text", "text": f"The port of {name} is {port}. " + 12 * "It logs. "}
+            ],
+        }
+        for port, name in enumerate(("gauge", "flux", "relay", "valve"), 8000)
+    ]
+    history = [
+        {"role": "user", "content": "What is the port of relay?"},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t", "content": found}],
+        },
+    ]
+    renderer = pf.Renderer(context_window=200, reserve=0)
+    assert "port of relay is 8002" in str(list(renderer.prompt(history=history, to="anthropic")))
+
+
 def test_of_messages_without_an_end_the_first_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("promptforge.prompts.histories.MAX_HISTORY_MESSAGES", 4)
     messages = [
