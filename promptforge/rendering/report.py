@@ -454,7 +454,6 @@ MAX_NAMED_LEFT_OUT = 50
 MAX_NAMED_CHARACTERS = 120
 """Characters of these names together; then fewer of them."""
 _GROUPINGS = ("auto", "none", "file", "kind", "category", "origin")
-_LISTS_OF_ITEMS = ("items", "sections", "explicit", "similarity")
 _LABELS = ("name", "path", "kind", "language")
 _labels_of = attrgetter(*_LABELS)
 _INFO_CODES = frozenset({"PF702", "PF703", "PF707"})
@@ -470,7 +469,6 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     elif items and not packed.chosen:
         _say_all_dropped(report, reasons, diagnostics)
     _say_of_items(page, packed, diagnostics)
-    _say_unprinted(report, diagnostics)
     options = page.options
     if (options.min_score, options.max_items, options.min_worth) != (None, None, None):
         from ..selection.thresholds import say_of_limits
@@ -521,23 +519,8 @@ def _say_of_items(page: Page, packed: Plan, diagnostics: Diagnostics) -> None:
         _say_of_labels(item, page.layout.syntax, diagnostics)
 
 
-def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
-    """Say which chosen items a page of the user's does not print, such as all but one kind."""
-    page, chosen = report.page, report.packed.chosen
-    found = report.templates.find(page.layout.page_name)
-    if found is None or found.shipped or page.layout.page_uses.isdisjoint(_LISTS_OF_ITEMS):
-        return
-    texts = {index: page.views.view(index, chosen[index])["text"].strip() for index in chosen}
-    lost = [index for index, text in texts.items() if text not in report.text]
-    if lost:  # a template may print parts of an item, or change its text
-        printed = {span.item for span in report.map}
-        lost = [index for index in lost if report.name(index) not in printed]
-    if lost:
-        count = plural(len(lost), "chosen item", "chosen items")
-        diagnostics.add("PF133", f"{found.name} does not print {count}{_named(report, lost)}")
-
-
 def _place(item: Item) -> str | None:
+    """Return where an item comes from, as its user knows it: a derived id is a hash."""
     if item.path and item.start_line:
         return f"{item.path}:{item.start_line}"
     return item.path or item.name or item.url
@@ -574,6 +557,7 @@ def _say_dropped(report: Report, reasons: Counts[str], diagnostics: Diagnostics)
 
 
 def _named_left_out(report: Report) -> str:
+    """Return the names of the items that were named and have no place on the page."""
     candidates, reasons = report.page.candidates, report.packed.reasons
     named = named_indices(candidates, report.page.options)
     lost = [index for index in named if reasons.get(index) in BUDGET_REASONS]
@@ -584,6 +568,7 @@ def _named_left_out(report: Report) -> str:
 
 
 def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diagnostics) -> None:
+    """Add the note of a reason, with the number and the names of the items that it dropped."""
     number = report.counts[reason.name]
     options = msgspec.structs.asdict(report.page.options)
     message = reason.fill(plural(number, note.one, note.many), options)
@@ -594,6 +579,7 @@ def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diag
 
 
 def _named(report: Report, indices: Iterable[int]) -> str:
+    """Return the names or paths of items, as far as they have any."""
     found = map(report.page.candidates.pool.__getitem__, indices)
     names = [item.name or item.path or item.url for item in found]
     known = [quote(name, 60) for name in dict.fromkeys(filter(None, names))]

@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..config.options import Rerank
-from ..errors import Diagnostics, OptionError, quote, type_name_of
+from ..errors import Diagnostics, OptionError, quote
 from ..text.format import plural
 
 MAX_TEXTS_A_CALL = 1_000
@@ -75,8 +75,8 @@ class Reranker:
         for start in range(0, len(fresh), MAX_TEXTS_A_CALL):
             batch = fresh[start : start + MAX_TEXTS_A_CALL]
             scores = self._wait_for(self._function(query, list(batch)))
-            if isinstance(scores, str | Mapping | Set):  # keys or digits are no scores
-                raise _BadScoresError(f"it returned {type_name_of(scores)}; expected numbers")
+            if isinstance(scores, str | bytes | Mapping | Set):  # keys or digits are no scores
+                raise _BadScoresError(f"it returned {type(scores).__name__}; expected numbers")
             numbers = [float(score) for score in scores]
             odd = [f"{score}" for score in numbers if not math.isfinite(score)]
             if odd or len(numbers) != len(batch):

@@ -138,25 +138,3 @@ def test_where_all_are_dropped_the_limit_that_bound_them_is_named(
         items.append(pf.Item(content="word " * 90, origin="similarity", score=0.5))
     (message,) = (d.message for d in pf.render(items, **options).warnings if d.code == "PF114")
     assert message.endswith(f"; a larger {option} has room for more")
-
-
-@pytest.mark.parametrize(
-    ("page", "said"),
-    [
-        (
-            "{% for section in explicit %}{% for item in section.items %}{{ item.text }}\n"
-            "{% endfor %}{% endfor %}",
-            ['mine/layout.txt.j2 does not print 2 chosen items: "b", "c"'],
-        ),
-        ("{% for item in items %}{{ item.text | upper }}\n{% endfor %}", []),
-        ("{% for item in items %}{{ item.title }}\n{% endfor %}", []),
-        ("{% for place in places or [] %}{{ place.name }}\n{% endfor %}", []),
-        ("{% for item in items %}{{ item.text }}\n{% endfor %}", []),
-    ],
-)
-def test_items_that_a_page_does_not_print_are_named(page: str, said: list[str]) -> None:
-    named = {"name": "a", "content": "Alpha."}
-    found = [{"name": name, "content": name, "origin": "similarity"} for name in "bc"]
-    templates = {"mine/layout.txt.j2": page, "mine/item.txt.j2": "{{ item.content }}"}
-    result = pf.render([named, *found], templates=templates, layout="mine", format="plain")
-    assert [each.message for each in result.warnings if each.code == "PF133"] == said
