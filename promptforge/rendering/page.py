@@ -25,6 +25,7 @@ from ..packing.types import (
     UNLIMITED,
     Cost,
     JoinedVariant,
+    SectionLimits,
     Variant,
     count_bytes,
     fits_within,
@@ -296,7 +297,7 @@ class Page:
         page._last, page._shows_sources = None, shown
         return page
 
-    def with_blanks(self, packed: Plan, limit: Cost) -> Plan:
+    def with_blanks(self, packed: Plan, limit: Cost, sections: SectionLimits | None) -> Plan:
         """Print the blanks of the templates too, where they take no room from any item."""
         if not (self.setting.tight and BUDGET_REASONS.isdisjoint(packed.reasons.values())):
             return packed
@@ -304,8 +305,13 @@ class Page:
             return packed
         page = Page(self.candidates, replace(self.setting, tight=False))
         page = page.with_sources(shown=self._shows_sources)
+        left = dict(sections.most) if sections else {}
+        for index, name in (sections.section if sections else {}).items():
+            if index in packed.chosen:
+                left[name] -= page.item_cost(index, packed.chosen[index])[0]
         cost = page.measure(packed.chosen)
-        return packed._replace(page=page, cost=cost) if fits_within(cost, limit) else packed
+        fits = fits_within(cost, limit) and all(tokens >= 0 for tokens in left.values())
+        return packed._replace(page=page, cost=cost) if fits else packed
 
     def parts(self, chosen: Mapping[int, Variant]) -> list[str]:
         """Return the finished page in parts.

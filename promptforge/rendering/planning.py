@@ -307,7 +307,8 @@ def _pack_sets(
     if packed.duplicates:
         packed = page.note_duplicates(packed, _limit(options))
         page = cast("Page", packed.page)
-    packed = page.with_blanks(packed, _limit(options))
+    sections = plan_packing(page, options, Diagnostics())[1] if options.section_budgets else None
+    packed = page.with_blanks(packed, _limit(options), sections)
     page = cast("Page", packed.page)
     number = len(pages[-1].candidates.kept)
     _LOG.debug("packed %d of %d items (%s)", len(packed.chosen), number, options.packing)

@@ -25,7 +25,22 @@ from .syntax import (
 
 _STRING = late_pattern(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ESCAPE = late_pattern(r"\\(?:u[0-9A-Fa-f]{4}|.)", re.DOTALL)
-_MARK = late_pattern(r'\\.|"|\s+|[^\\"\s]+|\\', re.DOTALL)
+_VALUE, _OBJECT = "\0", "\1"
+"""They stand for a printed value, and for one that ends in a brace."""
+_BLANK = late_pattern(
+    r'"(?:[^"\\]|\\.)*+"'
+    # Beside marks of JSON alone: other blanks keep numbers, sentences and fences apart.
+    r'|(?P<blank>(?:(?<=[{\[])|(?<=["\0\1}\]\d],)|(?<=["\0\1]:))\s++(?=["\0\1{\[}\]\d-])'
+    r'|(?<=["\0\1}\]\d])\s++(?=[}\],:]|\Z))',
+    re.DOTALL,
+)
+
+
+def _stand_in(part: str) -> str:
+    """Return a part of a template's own text as it is, and a mark in the place of a value."""
+    if type(part) is str:
+        return part
+    return _OBJECT if part.endswith("}") else _VALUE
 
 
 def finite(value: object) -> object:
@@ -98,25 +113,25 @@ class Json(Syntax):
             raise PlacementError('the quotes are not closed; write " where the text ends')
 
     def without_blanks(self, parts: Sequence[str]) -> list[str]:
-        # Beside a letter of the template blanks stay: its author may write a sentence there.
-        made, in_string, before, goes = list[str](), False, "", True
-        for part in parts:
-            if type(part) is not str:  # a value
-                made.append(part)
-                before, goes = part[-2:], True
-                continue
-            kept, marks = list[str](), _MARK.findall(part)
-            for mark, following in zip(marks, [*marks[1:], ""], strict=True):
-                if mark == '"':
-                    in_string = not in_string
-                if not mark.isspace() or in_string:
-                    goes = mark[-1] in '{}[],:"'
-                elif goes and not following[:1].isalpha():
+        # Where a part ends makes no difference: the source map has other parts than the page.
+        texts = [_stand_in(part) for part in parts]
+        text = "".join(texts)
+        blanks = (match.span() for match in _BLANK.finditer(text) if match["blank"])
+        made, start, blank = list[str](), 0, next(blanks, None)
+        for part, shown in zip(parts, texts, strict=True):
+            end, kept = start + len(shown), ""
+            while blank is not None and blank[0] < end:
+                first, last = max(blank[0], start), min(blank[1], end)
+                kept += text[start:first]
+                if first == blank[0] and "\n" in text[slice(*blank)]:
                     # Each item keeps a line of its own.
-                    mark = "\n" * ("\n" in mark and before.endswith(("}", "},")))
-                kept.append(mark)
-                before = (before + mark)[-2:]
-            made.append("".join(kept))
+                    kept += "\n" * text.endswith(("}", "},", _OBJECT, f"{_OBJECT},"), 0, first)
+                start = last
+                if blank[1] > end:
+                    break
+                blank = next(blanks, None)
+            made.append(kept + text[start:end] if type(part) is str else part)
+            start = end
         return made
 
     def inside(self, text: str) -> Inside:

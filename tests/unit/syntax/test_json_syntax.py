@@ -89,7 +89,10 @@ def test_a_place_is_inside_of_a_string_but_not_of_its_escape() -> None:
          '[{"a":"x  y","b":{}\n},\n{}\n]'),
         (['{"a": "', Safe("x"), ' is \\" a { b", "c": ', Safe("2"), " }"],
          '{"a":"x is \\" a { b","c":2}'),
-        (["What was found, as data:\n{ ", Safe('"a": 1'), " }"], 'What was found, as data:{"a": 1}'),
+        (["Found, as data:\n{ ", Safe('"a": 1'), " }\n", "\n", "Say so."],
+         'Found, as data:\n{"a": 1}\n\nSay so.'),
+        ([Safe("1"), " ", Safe("2"), "\n", Safe('"x"'), "\n", Safe("3")], '1 2\n"x"\n3'),
+        (["[ // all:\n", "  ", Safe("1"), "\n]\n```\n"], "[ // all:\n  1]\n```\n"),
         (["// found\n", '{"a": null }'], '// found\n{"a": null }'),
     ],
 )  # fmt: skip
