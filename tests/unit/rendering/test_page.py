@@ -95,3 +95,13 @@ def test_lines_of_json_and_sentences_beside_it_keep_their_blanks() -> None:
     text = pf.render(FLOODS, layout="mine", format="jsonl", templates=templates, max_tokens=30).text
     assert len(text.splitlines()) == 2 and all(map(json.loads, text.splitlines()))
     assert text.startswith('{"text": "')
+
+
+@pytest.mark.parametrize("most", [60, 75, 90, 93])
+def test_blanks_of_json_keep_the_maximum_of_a_section(most: int) -> None:
+    items = [{"content": f"alpha beta {n} gamma delta", "path": f"d{n}.md"} for n in range(3)]
+    options: dict[str, Any] = {"layout": "chunks", "format": "json", "group_by": "origin"}
+    budgets = {"explicit": {"max_tokens": most}}
+    result = pf.render(items, section_budgets=budgets, max_tokens=1_000, **options)
+    (section,) = result.sections
+    assert section.tokens <= most and len(section.items) == 3
