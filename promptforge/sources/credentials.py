@@ -150,7 +150,7 @@ _PASSWORD = late_pattern(
 _MANIFEST = late_pattern(r"^[ \t-]{0,9}apiVersion:[ \t]", re.MULTILINE)
 """A line of a manifest, which may stand below a comment or a template's `{{- if … }}`."""
 _SECRET = late_pattern(r"^[ \t-]{0,9}kind:[ \t]{1,9}[\"']?Secret\b", re.MULTILINE)
-_BODY_OF_A_KEY = late_pattern(r"(?:[A-Za-z0-9+/=\s#>\"',*;|`-]|\\+[rn])*+")
+_BODY_OF_A_KEY = late_pattern(r"(?:[A-Za-z0-9+/=\s#>\"',*;|`]|-(?!---)|\\+[rn])*+")
 REST_OF_A_TOKEN = r"[\w+/=~-]*+(?:\.[\w+/=~-]++)*+"
 """A pattern may end before its token does."""
 MIN_TOKEN = 20
@@ -208,7 +208,7 @@ def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]
 
 def _body_of_key(text: str, match: re.Match[str]) -> str:
     # The head of another key ends it: a text may hold a thousand heads, and no end.
-    body = next(_BODY_OF_A_KEY.finditer(text, match.start(1)))[0].partition("----")[0]
+    body = next(_BODY_OF_A_KEY.finditer(text, match.start(1)))[0]
     return re.sub(r"\\+[rn]|[^A-Za-z0-9+/=]", "", body)
 
 

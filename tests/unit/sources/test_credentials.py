@@ -216,6 +216,9 @@ def test_settings_in_one_word_are_read_once() -> None:
 def test_a_thousand_heads_of_keys_are_not_read_to_the_end_of_the_text() -> None:
     found = find_credentials("ya29.Private-Lines: 9\n" * 1_500)
     assert len([*found]) == 1_499
+    line = "MIIEpAIBAAKCAQEA7d0q1xZ9kJ3vB8sT5uW2yR6nQ4mP+/aZ\n"
+    for head in ("-----BEGIN PRIVATE KEY-----\n", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n"):
+        assert len([*find_credentials((head + line) * 2_000)]) == 2_000
 
 
 @pytest.mark.parametrize("unit", ["password=", "auth=", "token:", "'key': '", "salt,"])
