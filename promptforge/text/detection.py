@@ -80,6 +80,10 @@ _COMMENT = late_pattern(r"^(?:[ \t]+#{1,6} \S|#{1,6} \S.*\n(?=[^\n]))", re.MULTI
 _POINT = late_pattern(r"^[ \t]*[-*] +\S", re.MULTILINE)
 _TABLE_RULE = late_pattern(r"^[ \t]*\|?(?:[ \t:]*+-++[ \t:]*+\|)", re.MULTILINE)
 """The line below the head of a table of Markdown; a program's table has `+` between its columns."""
+_BLOCK_SCALAR = late_pattern(
+    r"^[ \t-]{0,99}[\w.\"'/-]{1,99}:[ \t]{1,9}[|>][-+\d]{0,3}[ \t\r]{0,9}$", re.MULTILINE
+)
+"""A key of YAML whose value is a text of many lines, such as a script."""
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:](?:$| [A-Z])).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
@@ -165,7 +169,10 @@ def _table_of(text: str) -> str | None:
     if first and first.lastgroup == "log":  # its times may have a comma
         return None
     for delimiter, name in (("\t", "tsv"), (",", "csv"), (";", "csv")):
-        if delimiter not in rows[0].strip(delimiter) or rows[0].endswith((delimiter, ";", "}")):
+        head = rows[0].rstrip("\r")
+        # A line of a program ends so; the last column of a table may hold JSON.
+        is_program = delimiter != "\t" and head.endswith((";", "}"))
+        if delimiter not in head.strip(delimiter) or head.endswith(delimiter) or is_program:
             continue
         try:
             widths = [len(row) for row in csv.reader(rows, delimiter=delimiter) if row]
@@ -241,7 +248,8 @@ def _language_of_lines(text: str) -> str | None:
     outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
     inner = found["yaml"] + found["point"]
     said = sum(line[0] != "#" for line in stripped)
-    settings = _settings_of(outer, sample, outside, inner >= KEY_SHARE * said)
+    is_keyed = inner >= KEY_SHARE * said or _BLOCK_SCALAR.search(sample) is not None
+    settings = _settings_of(outer, sample, outside, is_keyed)
     if settings:
         return "markdown" if settings == "yaml" and _is_page(text, lines) else settings
     is_printed = not is_said and language in (None, "code", "pem", "text")
@@ -274,8 +282,9 @@ def _kind_printed(found: Found, opening: str | None, lines: int, outer: int) -> 
 
 def _markup_of(found: Found, sample: str, lines: int, is_said: bool) -> str | None:
     comments = len(_COMMENT.findall(sample)) if "#" in sample else 0
-    if comments > len(_HEADING.findall(sample)):
-        found["markdown"] -= comments
+    headings = len(_HEADING.findall(sample)) if comments else 0
+    if comments > headings:  # the last comment above a blank line is no heading either
+        found["markdown"] -= comments + headings
     if found["weak"] and _TABLE_RULE.search(sample):
         found["markdown"] += found["weak"]
     found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]

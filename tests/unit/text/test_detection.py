@@ -196,6 +196,20 @@ def test_sentences_of_comments_are_no_prose() -> None:
 def test_rows_that_a_brace_closes_are_no_table() -> None:
     rules = "".join(f".lid{n} ~ .pot:where(.s{n}) {{ color: green; }}\n" for n in range(9))
     assert detect_language(rules) not in ("csv", "tsv")
+    rows = "".join(f"INSERT INTO lids (id, name) VALUES ({n}, 'n{n}');\n" for n in range(30))
+    assert detect_language(rows.replace("\n", "\r\n")) not in ("csv", "tsv")
+    assert detect_language("".join(f"{n}\tlid\t{{}}\n" for n in range(9))) == "tsv"
+
+
+def test_a_long_script_in_yaml_leaves_it_yaml() -> None:
+    steps = "".join(f"          make t{n}\n          cp build/a{n} dist\n" for n in range(30))
+    head = "name: CI\non: push\njobs:\n  build:\n    steps:\n      - run: |\n"
+    assert detect_language(head + steps) == "yaml"
+
+
+def test_comments_of_settings_are_no_headings() -> None:
+    comment = "# The pool of kettles\n# is opened by its lid.\n# Nobody waits for it.\n\n"
+    assert detect_language(f"{comment}pool all lids 10/8 kettle\n" * 9) != "markdown"
 
 
 def test_a_list_of_paths_is_no_program() -> None:
