@@ -105,10 +105,17 @@ def _as_before(items: list[Item], before: list[Item]) -> list[Item]:
 def _is_same(item: Item, other: Item) -> bool:
     """Tell whether two items are equal, and print the same."""
     mine, theirs = item.metadata, other.metadata
-    if not are_same([*mine.values()], [*theirs.values()]) or [*mine] != [*theirs]:
+    pairs = zip(mine.values(), theirs.values(), strict=False)
+    if [*mine] != [*theirs] or not all(_are_alike(a, b) for a, b in pairs):
         return False
-    # A score of 0 may be a mark, or -0.0.
-    return item == other and (item.score is other.score or item.score != 0)
+    # A score of 0 or 1 may be a mark, and 0 may be -0.0.
+    return item == other and (item.score is other.score or item.score not in (0, 1))
+
+
+def _are_alike(value: object, other: object) -> bool:
+    """Tell whether two values of metadata print the same: 1, 1.0 and True are equal as well."""
+    kind = type(value)
+    return value is other or (kind is type(other) and kind in (str, int) and value == other)
 
 
 # --- diagnostics ------------------------------------------------------------------------------

@@ -44,6 +44,20 @@ def test_records_of_the_last_rendering_are_the_items_of_the_next_one() -> None:
         assert str(held.report.given[0].score) == str(-score or -0.0)
 
 
+def test_an_item_without_a_score_is_not_the_one_with_a_score_of_1() -> None:
+    def records(**score: float) -> list[dict[str, object]]:
+        order = {"score_order": "lower", "origin": "similarity", "named": False}
+        texts = [(f"Alpha beta {n}. " * 12, {"score": 3.0} if n else score) for n in (1, 0)]
+        return [{"content": text, **order, **own} for text, own in texts]
+
+    def statuses(renderer: pf.Renderer, **score: float) -> list[str]:
+        return [item.status for item in renderer.render(records(**score)).items]
+
+    alone = statuses(pf.Renderer(layout="knowledge", max_tokens=70))
+    renderer = pf.Renderer(layout="knowledge", max_tokens=70)
+    assert statuses(renderer, score=1.0) != statuses(renderer) == alone
+
+
 def test_a_duplicate_is_noted_beside_the_metadata_of_the_moment() -> None:
     texts = [f"Line {number} of a list with many lines." for number in range(300)]
     items = [pf.Item(content=text, metadata={"page": 1}) for text in (*texts, texts[0])]
