@@ -517,7 +517,8 @@ class _Replay:
         if self.total <= self._room:
             return
         share = KEPT_SHARE
-        if self._results:
+        # A result of a few words is not shortened, so it is no reason to drop more.
+        if any(self._now[n] is not self._fitter.messages[n] for n, _ in self._results):
             share = TURNS_SHARE
         turns = self._fitter.turns[: self._turn + asked]
         for n, turn in enumerate(turns):

@@ -139,11 +139,11 @@ def test_turns_with_results_go_so_many_at_once_that_a_providers_cache_lasts() ->
     history: Messages = []
     first = []
     for n in range(40):
-        history += [asked(f"question {n}"), *step(f"c{n}", "done")]
+        history += [asked(f"question {n}"), *step(f"c{n}", 100 * f"line {n}\n")]
         prompt = renderer.prompt(history=history, to="openai")
         first.append(prompt[0]["content"])
         history.append({"role": "assistant", "content": f"answer {n}"})
-    assert list(dict.fromkeys(first)) == [f"question {n}" for n in (0, 7, 13, 19, 25, 31)]
+    assert list(dict.fromkeys(first)) == [f"question {n}" for n in (0, 6, 12, 18, 24, 30)]
 
 
 def test_pinned_takes_true_or_false() -> None:
