@@ -151,6 +151,8 @@ def _answer_all(
     from .passages import pack_passages
 
     for index in answering:
+        if index not in packer.chosen:  # the answer of another holds it
+            continue
         variant, cost = packer.chosen[index], packer.cost
         if variant.name not in SHORTENED_VARIANTS:
             continue

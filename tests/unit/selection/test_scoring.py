@@ -122,7 +122,7 @@ def _raise(query: str, texts: list[str]) -> list[float]:
         (_raise, "KeyError: \"'model'\""),
         (
             lambda query, texts: {n: 1.0 for n, _ in enumerate(texts)},
-            "it returned object; expected numbers",
+            "it returned dict; expected numbers",
         ),
         (lambda query, texts: [1.0], "it returned 1 score; expected a finite number for each text"),
         (lambda query, texts: [math.nan] * len(texts), "it returned nan; expected a finite"),
