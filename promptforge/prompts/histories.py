@@ -656,7 +656,7 @@ def _document_as_text(part: Any) -> Any:
         content = [source.get("data")]
     if not isinstance(content, list):
         return part
-    texts = [each.get("text") if isinstance(each, dict) else each for each in content]
+    texts: list[Any] = [each.get("text") if isinstance(each, dict) else each for each in content]
     if not all(isinstance(text, str) for text in texts):
         return part  # a picture stands among them
     about = (part.get(key) for key in ("title", "source", "context"))
