@@ -83,7 +83,7 @@ _TABLE_RULE = late_pattern(r"^[ \t]*\|?(?:[ \t:]*+-++[ \t:]*+\|)", re.MULTILINE)
 _BLOCK_SCALAR = late_pattern(
     r"^[ \t-]{0,99}[\w.\"'/-]{1,99}:[ \t]{1,9}[|>][-+\d]{0,3}[ \t\r]{0,9}$", re.MULTILINE
 )
-"""A key of YAML whose value is a text of many lines, such as a script."""
+"""A key of YAML with a text of many lines, such as a script."""
 _SENTENCE = late_pattern(r"(?=.*[a-z)][.!?:](?:$| [A-Z])).*?[a-z]{2,} +[a-z]{2,} ")
 """Three words and the end of a sentence, as in notes on functions: `read(n): Return all bytes.`"""
 _WORD_CLASS, _SIGN_CLASS = r"[0-9A-Z_a-z\x7f]", r"[!-/:-@\[-^`{-~\x00-\x08\x0e-\x1b]"
