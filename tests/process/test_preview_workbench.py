@@ -441,9 +441,9 @@ def opened(page: Page) -> str:
 def test_a_press_outlives_what_is_drawn_meanwhile(bench: Preview, open_page: Opener) -> None:
     page = open_page(bench)
     row = page.locator(".entry.dropped .name").nth(1)
-    name = row.locator(".label").inner_text()
     row.hover()
-    page.mouse.down()
+    page.mouse.down()  # nothing is drawn from now on, so the row is the one that is pressed
+    name = row.locator(".label").inner_text()
     set_budget(page, 590)
     page.mouse.up()
     assert opened(page) == name
@@ -457,9 +457,9 @@ def test_a_row_that_moves_under_the_pointer_is_opened(
     """The fonts of the machine decide how far what is drawn above the list moves it."""
     page = open_page(bench)
     row = page.locator(".entry.dropped .name").nth(1)
-    name = row.locator(".label").inner_text()
     row.hover()
-    page.mouse.down()
+    page.mouse.down()  # nothing is drawn from now on, so the row is the one that is pressed
+    name = row.locator(".label").inner_text()
     page.eval_on_selector("#tools", f"e => {{ e.style.marginTop = '{pixels}px' }}")
     set_budget(page, 590)
     page.mouse.up()
