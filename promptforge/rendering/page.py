@@ -297,7 +297,7 @@ class Page:
         page._last, page._shows_sources = None, shown
         return page
 
-    def with_blanks(self, packed: Plan, limit: Cost, sections: SectionLimits | None) -> Plan:
+    def with_blanks(self, packed: Plan, limit: Cost, sections: SectionLimits) -> Plan:
         """Print the blanks of the templates too, where they take no room from any item."""
         if not (self.setting.tight and BUDGET_REASONS.isdisjoint(packed.reasons.values())):
             return packed
@@ -305,10 +305,9 @@ class Page:
             return packed
         page = Page(self.candidates, replace(self.setting, tight=False))
         page = page.with_sources(shown=self._shows_sources)
-        left = dict(sections.most) if sections else {}
-        for index, name in (sections.section if sections else {}).items():
-            if index in packed.chosen:
-                left[name] -= page.item_cost(index, packed.chosen[index])[0]
+        left = dict(sections.most)
+        for index in sections.section.keys() & packed.chosen.keys():
+            left[sections.section[index]] -= page.item_cost(index, packed.chosen[index])[0]
         cost = page.measure(packed.chosen)
         fits = fits_within(cost, limit) and all(tokens >= 0 for tokens in left.values())
         return packed._replace(page=page, cost=cost) if fits else packed
@@ -548,7 +547,10 @@ def divide_named(
 
 
 def are_changes(indices: Iterable[int], items: Sequence[Item]) -> bool:
-    """Tell whether these are all changes by git; of other metadata `changed`, `named` is unset."""
+    """Tell whether all of these are changes that git knows.
+
+    A caller's own item may have `changed` in its metadata, but says not whether it is named.
+    """
     others = [items[index] for index in indices if items[index].kind not in CHANGE_KINDS]
     return all(i.metadata.get("changed") is True and i.named is not None for i in others)
 

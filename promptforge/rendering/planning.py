@@ -124,7 +124,7 @@ def at(printed: Printed, limits: Mapping[str, Any]) -> tuple[Page, Plan]:
         page.tank.left, page.tank.spent = START_FUEL, None
     options = msgspec.structs.replace(setting.options, **limits)
     options = _lower_to_window(options, Diagnostics())
-    page, packed = _pack_first(printed.trial_pages, options, Diagnostics())
+    page, packed, _ = _pack_first(printed.trial_pages, options, Diagnostics())
     if setting.nonce is not None:
         page.parts(packed.chosen)
     return page, packed
@@ -303,12 +303,11 @@ class _AwaitedEmbed:
 def _pack_sets(
     pages: Sequence[Page], options: Options, diagnostics: Diagnostics
 ) -> tuple[Page, Plan]:
-    page, packed = _pack_first(pages, options, diagnostics)
+    page, packed, section_limits = _pack_first(pages, options, diagnostics)
     if packed.duplicates:
         packed = page.note_duplicates(packed, _limit(options))
         page = cast("Page", packed.page)
-    sections = plan_packing(page, options, Diagnostics())[1] if options.section_budgets else None
-    packed = page.with_blanks(packed, _limit(options), sections)
+    packed = page.with_blanks(packed, _limit(options), section_limits)
     page = cast("Page", packed.page)
     number = len(pages[-1].candidates.kept)
     _LOG.debug("packed %d of %d items (%s)", len(packed.chosen), number, options.packing)
@@ -331,8 +330,8 @@ def _naming_required(error: BudgetError, required: Sequence[Item]) -> BudgetErro
 
 def _pack_first(
     pages: Sequence[Page], options: Options, diagnostics: Diagnostics
-) -> tuple[Page, Plan]:
-    """Pack the first of `pages`, or the next where nothing of it fits.
+) -> tuple[Page, Plan, SectionLimits]:
+    """Pack the first of `pages`, or the next where nothing of it fits; return the maxima, too.
 
     The list of sources is priced with the items. It goes only where no item has room beside it, or
     no required one.
@@ -362,7 +361,7 @@ def _pack_first(
     if options.sources and not shown:
         message = "the list of sources is not shown: it leaves the items no room; raise the budget"
         diagnostics.add("PF125", message, severity="info")
-    return cast("Page", packed.page), packed
+    return cast("Page", packed.page), packed, section_limits
 
 
 def _limit(options: Options) -> Cost:

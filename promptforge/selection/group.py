@@ -623,7 +623,8 @@ class ContainedTexts:
         self._within: dict[tuple[int, int], bool] = {}
         """An item and another → whether that one has all of its text."""
         self._changes: list[int] = []
-        """The items that became known or were indexed, in that order."""
+        """The items that became known or were indexed. A copy with other items shares the list and
+        the indices, so each sees what the other added."""
         self._relations: dict[int, tuple[int, Sequence[int], Sequence[int]]] = {}
         """Item → those that may hold it, those that it may hold, after so many changes."""
 

@@ -1,8 +1,7 @@
-"""Trimming of data in lines: deep and late entries go first, keys such as `name` last.
+"""Trim data in lines: deep and late entries go first, keys such as `name` last.
 
-That is YAML, XML, settings in sections (INI, TOML, Dockerfiles, properties), tables (CSV) and what
-programs print. But for XML the lines alone tell what is under what, so templates and broken files
-are read too.
+The formats are YAML, XML, settings in sections (INI, TOML, Dockerfiles, properties), tables (CSV)
+and listings. The columns of lines nest entries, in XML the tags, so broken files are read too.
 """
 
 from __future__ import annotations
