@@ -352,6 +352,6 @@ def _closest(query: str, items: Sequence[Item], order: Sequence[int]) -> list[in
         # As substrings: `refund` is in `refunded`, and no text has to be split into words.
         held = sum(map(text.__contains__, wanted)) / max(1, len(wanted))
         shares.append(held + 1 / (1 + place / MAX_CANDIDATES_READ))
-    # Of equals the earlier.
+    # The earlier one of equals comes first.
     closest = heapq.nlargest(MAX_CANDIDATES_READ, range(len(near)), key=shares.__getitem__)
     return [near[place] for place in sorted(closest)]

@@ -113,7 +113,7 @@ class Json(Syntax):
             raise PlacementError('the quotes are not closed; write " where the text ends')
 
     def without_blanks(self, parts: Sequence[str]) -> list[str]:
-        # Where a part ends makes no difference: the source map has other parts than the page.
+        # The ends of parts make no difference: the source map has other parts than the page.
         texts = [_stand_in(part) for part in parts]
         text = "".join(texts)
         blanks = (match.span() for match in _BLANK.finditer(text) if match["blank"])
