@@ -153,6 +153,26 @@ def test_a_file_of_data_leaves_room_for_the_others() -> None:
     assert len(text.partition("### big.sql")[2].partition("###")[0]) < len(text) / 2
 
 
+def test_a_tree_takes_none_of_the_room_of_the_readme() -> None:
+    files = {f"Shop/Part{n}/Mapper.Of{n}.cs": program_in_csharp(n) for n in range(120)}
+    files["README.md"] = "# Shop\n\n" + "".join(f"Says {n} of a shop.\n\n" for n in range(800))
+    items = [pf.Item(kind="code", path=path, content=text) for path, text in files.items()]
+    for tokens in (2000, 4000, 6000):
+        result = pf.render(items, packing="repository", tree=True, max_tokens=tokens)
+        (readme,) = (item for item in result.items if item.path == "README.md")
+        assert readme.tokens >= tokens / 20
+
+
+def program_in_csharp(n: int) -> str:
+    """Return a class that the next one uses."""
+    methods = "".join(
+        f"        public int Step{n}{k}(Mapper{n + 1} next)\n        {{\n"
+        f"            return next.Step{n + 1}{k}(null) + {k};\n        }}\n"
+        for k in range(9)
+    )
+    return f"namespace Shop\n{{\n    public class Mapper{n}\n    {{\n{methods}    }}\n}}\n"
+
+
 def test_the_room_that_others_leave_goes_to_a_shortened_document() -> None:
     rows = ", ".join(f"({n}, 'name {n}')" for n in range(4000))
     pages = "".join(f"## Part {n}\n\nSays something of {n}.\n\n" for n in range(400))
