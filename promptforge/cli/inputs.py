@@ -7,6 +7,7 @@ the renderer. Behind the flags stand variables of the environment, and a trusted
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -500,7 +501,7 @@ def _source_request(items: tuple[str, ...], given: Mapping[str, Any], job: Job) 
     from ..engine import FolderFilter, SourceRequest
 
     filters = {name: given[name] for name in FOLDER_FILTERS}
-    wanted = FolderFilter(**filters, written=_written_paths(given))
+    wanted = FolderFilter(**filters, written=_written_paths(given), printed=printed_files())
     items, listed = _split_lists(items)
     files, more = _split_lists(given["files"])
     lists = [*more, *listed, *filter(None, [given["files_from"]])]
@@ -542,6 +543,17 @@ def _written_paths(given: Mapping[str, Any]) -> re.Pattern[str] | None:
     return re.compile("|".join(patterns)) if patterns else None
 
 
+def printed_files() -> list[tuple[int, int]]:
+    """Return device and inode of the files that standard output and standard error lead to."""
+    found = []
+    for descriptor in (1, 2):
+        with contextlib.suppress(OSError):
+            state = os.fstat(descriptor)
+            if stat.S_ISREG(state.st_mode):
+                found.append((state.st_dev, state.st_ino))
+    return found
+
+
 def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
     """Return words without those of the form `@FILE`, and the names of these lists."""
     words = list(words)
@@ -556,12 +568,17 @@ def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     the user's in the folder of temporary files, outside of the workspace. What comes through a pipe
     is the user's own.
     """
+    from ..sources.git import unquote_name
     from ..sources.text_files import split_range
     from ..sources.workspace import is_stream, read_named
 
     text, _ = read_named(path, workspace=typed_access(), diagnostics=Diagnostics(), names=True)
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
+    for place, name in enumerate(names):
+        # So `git ls-files` prints a name with other than ASCII letters.
+        if name.endswith('"') and not os.path.lexists(os.path.join(given["workspace"], name)):
+            names[place] = unquote_name(name)
     if not (is_stream(path) or given["allow_outside"]):
         folder = given["workspace"]
         root = os.path.dirname(path) or os.curdir

@@ -40,6 +40,7 @@ from .inputs import (
     JobPlace,
     exit_code,
     keep_memory,
+    printed_files,
     read_request,
     refuse_second_reader,
     take_options,
@@ -288,7 +289,7 @@ def _read_texts(
         yield path, read_named(path, workspace=typed_access(), diagnostics=diagnostics)[0]
         return
     filters = {name: given[name] for name in (*FOLDER_FILTERS, "secret_allowlist")}
-    wanted = FolderFilter(**filters)
+    wanted = FolderFilter(**filters, printed=printed_files())
     request = SourceRequest(files=[path], workspace=typed_access(), wanted=wanted)
     texts: dict[str, list[str]] = {}
     for item in gather(request, diagnostics):

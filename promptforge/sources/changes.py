@@ -36,7 +36,7 @@ from .folders import (
     report_left_out,
     without_secrets,
 )
-from .git import NEW_FILES, run_git
+from .git import NEW_FILES, run_git, unquote_name
 from .ignored import linguist_marks
 from .patterns import narrow_down
 from .text_files import load_files
@@ -128,7 +128,9 @@ def _whole_diffs(
     half = (len(items) + 1) // 2
     for part in (items[:half], items[half:]):
         names = [item.path or "" for item in part]
-        names += [_unquote(old) for item in part for old in _OLD_NAME.findall(item.content or "")]
+        names += [
+            unquote_name(old) for item in part for old in _OLD_NAME.findall(item.content or "")
+        ]
         literal = [f":(literal){name}" for name in names if name]
         if literal:
             found |= _whole_diffs(folder, command, settings, part, literal)
@@ -348,12 +350,18 @@ def _commit_item(text: str) -> Item:
     subject = _SUBJECT.search(text.partition("\ndiff --")[0])
     words = "" if subject is None else f" {subject[1]}"
     name = f"{commit[:_HASH_CHARACTERS]}{words}"
-    return Item(kind="commit", id=commit, name=name, content=text.rstrip("\n"))
+    return Item(kind="commit", id=commit, name=name, content=_with_whole_end(text.rstrip("\n")))
 
 
 def diff_items(diff: str) -> list[Item]:
     """Return one `diff` item for each file in the output of `git diff`."""
-    return [_diff_item(text.removesuffix("\n")) for text in _split_before(_FILE_HEAD, diff)]
+    parts = _split_before(_FILE_HEAD, diff)
+    return [_diff_item(_with_whole_end(text.removesuffix("\n"))) for text in parts]
+
+
+def _with_whole_end(text: str) -> str:
+    """Return a text with the line end that was cut in two, as of a file from Windows."""
+    return f"{text}\n" if text.endswith("\r") else text
 
 
 def _split_before(head: re.Pattern[str], text: str) -> Iterator[str]:
@@ -375,30 +383,14 @@ def _path_of_diff(head: Sequence[str]) -> str | None:
     """Return the path of the file that the lines above its first hunk are about."""
     for line in head:
         if line.startswith(("rename to ", "copy to ")):
-            return _unquote(line.partition(" to ")[2])
+            return unquote_name(line.partition(" to ")[2])
     form, _, names = head[0].removeprefix("diff --").partition(" ")
     if form != "git":  # of a merge: one name
-        return _unquote(names)
+        return unquote_name(names)
     # The name stands there twice, and may hold blanks.
     middle = len(names) // 2
-    old, new = _unquote(names[:middle]), _unquote(names[middle + 1 :])
+    old, new = unquote_name(names[:middle]), unquote_name(names[middle + 1 :])
     if old == new:  # `diff.noprefix` is set
         return new
     # Prefixes are `a/` and `b/`, or `i/` and `w/` where `diff.mnemonicPrefix` is set.
     return new[2:] if old[1:2] == "/" and old[1:] == new[1:] else None
-
-
-def _unquote(name: str) -> str:
-    """Return a name as it is: git quotes one with other than ASCII letters, `"` or a backslash."""
-    name = name.removesuffix("\t")  # git's mark after a name with blanks
-    if not name.startswith('"'):
-        return name
-
-    def characters(found: re.Match[str]) -> str:
-        letter = found[1]
-        if letter is None:  # the bytes of `ü` are written as `\303\274`
-            octals = found[0].split("\\")[1:]
-            return bytes(int(octal, 8) for octal in octals).decode("utf-8", "replace")
-        return dict(zip("abtnvfr", "\a\b\t\n\v\f\r", strict=True)).get(letter, letter)
-
-    return re.sub(r"(?:\\[0-3][0-7]{2})+|\\(.)", characters, name[1:-1])

@@ -14,7 +14,7 @@ import re
 import stat
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,8 @@ class FolderFilter(msgspec.Struct, frozen=True):
     """Collects the paths of files that a folder has and that are not read, for a tree of all."""
     written: re.Pattern[str] | None = None
     """Real paths that the run writes: a text that reads its last self is filled by it."""
+    printed: Container[tuple[int, int]] = ()
+    """Device and inode of files that the shell has opened for the run: `render . > all.md`."""
     matched: dict[tuple[str, str], bool] | None = None
     """Collects flag and pattern → whether it matches a file of any folder."""
     marks: dict[str, dict[str, bool]] | None = None
@@ -257,8 +259,14 @@ def _read_names(
 def is_earlier_output(real: str, wanted: FolderFilter) -> bool:
     """Tell whether a file is written by this run, and holds what an earlier run wrote there.
 
-    Any other file of that name is a source like all others: it is read, and not written over.
+    Any other file of that name is a source like all others: it is read, and not written over. A
+    file that the shell has opened is empty by now.
     """
+    if wanted.printed:
+        with contextlib.suppress(OSError):
+            state = os.stat(real)
+            if (state.st_dev, state.st_ino) in wanted.printed:
+                return True
     if not (wanted.written and wanted.written.fullmatch(real)):
         return False
     if is_written_by_us(real):

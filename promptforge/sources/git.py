@@ -232,3 +232,19 @@ def looks_like_git(folder: Path) -> bool:
     """Tell whether git may take a folder for a repository without files."""
     there = {name for name in _PARTS_OF_GIT if os.path.lexists(folder / name)}
     return "HEAD" in there and ("commondir" in there or {"objects", "refs"} <= there)
+
+
+def unquote_name(name: str) -> str:
+    """Return a name as it is: git quotes one with other than ASCII letters, `"` or a backslash."""
+    name = name.removesuffix("\t")  # git's mark after a name with blanks
+    if not name.startswith('"'):
+        return name
+
+    def characters(found: re.Match[str]) -> str:
+        letter = found[1]
+        if letter is None:  # the bytes of `ü` are written as `\303\274`
+            octals = found[0].split("\\")[1:]
+            return bytes(int(octal, 8) for octal in octals).decode("utf-8", "surrogateescape")
+        return dict(zip("abtnvfr", "\a\b\t\n\v\f\r", strict=True)).get(letter, letter)
+
+    return re.sub(r"(?:\\[0-3][0-7]{2})+|\\(.)", characters, name[1:-1])

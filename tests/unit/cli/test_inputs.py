@@ -354,6 +354,18 @@ def test_a_list_names_files_of_any_bytes(end: str) -> None:
     assert run("render", "@list").out == ran.out
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
+def test_a_list_of_git_names_files_that_it_quotes() -> None:
+    for name, text in {"größe.py": "x = 1\n", 'a"b\\c.py': "y = 2\n", '"d.py"': "z = 3\n"}.items():
+        Path(name).write_text(text)
+    names = '"gr\\303\\266\\303\\237e.py"\n"a\\"b\\\\c.py"\n"d.py"\n"no\\000ne.py"\n'
+    ran = run("render", "--files-from", "-", stdin=names)
+    assert "x = 1" in ran.out and "y = 2" in ran.out and "z = 3" in ran.out
+    assert ran.err.count("left out") == 1
+    Path("list").write_text('"..\\057victim.txt"\n')
+    assert run("render", "@list").code == 4
+
+
 @pytest.mark.parametrize("command", ["count", "render", "explain", "prompt"])
 def test_standard_input_is_no_two_sources(command: str) -> None:
     ran = run(command, "-", "-", stdin="[]")

@@ -100,6 +100,26 @@ def test_a_folder_does_not_give_the_text_of_an_earlier_run(more: list[str]) -> N
     assert "written by this run" in ran.err
 
 
+@pytest.mark.parametrize("command", [["render", "notes"], ["count", "notes"]])
+@pytest.mark.parametrize("descriptor", [1, 2])
+def test_a_folder_does_not_give_the_file_that_the_shell_writes(
+    command: list[str], descriptor: int
+) -> None:
+    write("notes/a.md", "first note\n")
+    write("notes/all.md", "what came before >>\n")
+    kept = os.dup(descriptor)
+    target = os.open("notes/all.md", os.O_WRONLY | os.O_APPEND)
+    try:
+        os.dup2(target, descriptor)
+        ran = run(*command)
+    finally:
+        os.dup2(kept, descriptor)
+        os.close(kept)
+        os.close(target)
+    assert "a.md" in ran.out and "all.md" not in ran.out
+    assert "written by this run (all.md)" in ran.err
+
+
 @pytest.mark.parametrize("name", ["items.json", "./items.json"])
 def test_an_output_does_not_replace_its_own_input(name: str) -> None:
     before = Path("items.json").read_text()

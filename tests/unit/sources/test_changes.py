@@ -626,6 +626,20 @@ def test_a_conflict_is_shown_as_it_stands(space: Path) -> None:
     assert run("render", "--git-diff").code == 4
 
 
+def test_a_change_keeps_the_line_ends_of_windows(space: Path) -> None:
+    (space / "a.py").write_bytes(b"x = 1\r\ny = 2\r\n")
+    (space / "b name.md").write_bytes(b"old\r\n")
+    git(space, "-c", "core.autocrlf=false", "commit", "-qam", "Line ends")
+    for arguments, stdin in (
+        (["--git-diff", "HEAD~1"], None),
+        ([], git(space, "diff", "HEAD~1")),
+        ([], git(space, "show", "HEAD")),
+    ):
+        ran = run("render", *arguments, "--max-tokens", "9000", stdin=stdin)
+        assert "+x = 1\r\n+y = 2\r\n" in ran.out and "-old\n+old\r\n" in ran.out
+        assert "PF303" not in ran.err
+
+
 def test_a_piped_diff_is_one_item_a_file(space: Path) -> None:
     diff = git(space, "diff", "HEAD~1", "HEAD")
     for words in ((), ("-",)):
