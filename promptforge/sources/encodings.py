@@ -18,10 +18,14 @@ from .git import run_git, work_tree
 
 MAX_BYTES_GUESSED, MIN_SHARE = 1 << 16, 0.3
 """Bytes that an encoding is guessed by; least share of the letters that are of its language."""
-_SIGNS = frozenset("«»„“”‘’–—…°§©®№€\xa0")
+_SIGNS = frozenset("«»„“”‘’–—…•°§©®№€£¥±²µ·×÷¼½¾")
 _NAME = late_pattern(
     r"(?i)(latin|iso[-_]?8859|utf-16[bl]e|cp|windows|koi8|euc|shift|sjis|gb|big5|mac)[-\w]*"
 )
+_ODD_SIGNS = late_pattern(
+    r"[^\W\d_](?:[©®£¥±×÷¿¡µ]|°(?=[^\W\d_]))|[©®£¥±×÷](?=[^\W\d_])|[°±²·×÷¼½¾£¥§©®«»]{2}"
+)
+"""Signs within words, and beside each other: letters of another encoding."""
 _AFTER_SMALL = late_pattern(r"[a-zß-ÿа-яα-ω][A-Z]?(?=([^\x00-\x7f]))")
 
 
@@ -80,20 +84,29 @@ def _share(text: str, group: _Group) -> float:
     """Return the share of a text's letters that are of the likeliest language of some."""
     beyond = [letter for letter in text if letter > "\x7f"]
     odd = sum(letter.isupper() for letter in _AFTER_SMALL.findall(text))
-    odd += len(re.findall(group.odd, text))
+    odd += len(re.findall(group.odd, text)) + len(_ODD_SIGNS.findall(text))
+    others = "".join(group.letters)
     counts = (
-        sum(_count(each, letters, group.script) for each in beyond) for letters in group.letters
+        sum(_count(each, letters, others, group.script) for each in beyond)
+        for letters in group.letters
     )
     share: float = (max(counts) - odd) / max(1, len(beyond))
     return share
 
 
 @cache
-def _count(letter: str, letters: str, script: str) -> float:
-    """Return what a letter counts in a language: 1 for its most frequent, -1 for none of its."""
+def _count(letter: str, letters: str, others: str, script: str) -> float:
+    """Return what a letter counts in a language: 1 for its most frequent, -1 for none of its.
+
+    A letter of another language of the group, as in a name, counts 0.
+    """
     small = letter.lower()[0]
     if small in letters:
         return (1 - 0.5 * letters.find(small) / len(letters)) * (1 if letter == small else 0.7)
     if re.match(script, letter):
         return 0.6
-    return 0.5 if letter in _SIGNS else -1.0
+    if letter in _SIGNS:
+        return 0.8
+    if letter == "\xa0":  # the last byte of cp866: a lone one is damage
+        return 0.5
+    return 0.0 if small in others else -1.0

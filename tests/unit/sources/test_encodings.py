@@ -43,6 +43,38 @@ def test_a_comment_of_any_language_tells_its_encoding(language: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "// © 2007 J. Doe\n",
+        "delay(5); // 5 µs, ±2 %\n",
+        "/* 25°C, 3 × 4 m², £42 */\n",
+        "• one\n• two ½\n",
+        "# größe über déjà vu\nname = 'Müller'\n",
+        "// la colonna è vuota, perché è così\n",
+        "// één categorie van Brazilië\n",
+    ],
+)
+def test_signs_and_names_of_other_languages_are_western(text: str) -> None:
+    guessed = guess_encoding(text.encode("cp1252"))
+    assert guessed is not None and text.encode("cp1252").decode(guessed) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("// Łódź, są i był\n", "cp1250"),
+        ("/* wejście */ // użyj\n", "iso8859_2"),
+        ("// függőleges, hűvös\n", "cp1250"),
+        ("// čtvrť města, Šťáva\n", "iso8859_2"),
+        ("// 하드 링크\n", "euc_kr"),
+    ],
+)
+def test_letters_at_the_places_of_signs_stay_letters(text: str, encoding: str) -> None:
+    guessed = guess_encoding(text.encode(encoding))
+    assert guessed is not None and text.encode(encoding).decode(guessed) == text
+
+
+@pytest.mark.parametrize(
     ("attributes", "data", "text"),
     [
         ("*.c working-tree-encoding=latin1", b"// \xa9 \xb5m", "// \xa9 \xb5m"),
