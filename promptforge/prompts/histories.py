@@ -461,8 +461,11 @@ class _MessageReader:
         return [replace(call, original=original, family="anthropic")]
 
     def _tool_result(self, part: dict[str, Any]) -> list[MessageBlock]:
-        output = self._output(part, "content")
-        return [replace(output, original=_unmarked(part), family="anthropic")]
+        output, kept = self._output(part, "content"), _unmarked(part)
+        content = kept.get("content")
+        if isinstance(content, list):  # Anthropic refuses a text without text here too
+            kept["content"] = [each for each in content if not _is_blank(each)] or ""
+        return [replace(output, original=kept, family="anthropic")]
 
     def _opaque(self, part: dict[str, Any]) -> list[MessageBlock]:
         """Read a block that is no text for the family that it is of."""
@@ -575,7 +578,8 @@ class _MessageReader:
             arguments = {"input": arguments}
         problem = "are no object; they are kept inside one"
         if isinstance(arguments, str):
-            text = _arguments(arguments)
+            # Servers and streams write an empty text for a tool without parameters.
+            text = _arguments(arguments) if arguments.strip() else "{}"
             if text is not None:
                 return ToolCall(_id(given), name, text)
             problem = "are no plain JSON object; they are kept as a text in one"
@@ -675,6 +679,12 @@ def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
             for each in content
         ]
     return kept
+
+
+def _is_blank(part: Any) -> bool:
+    """Tell whether a block is a text without text."""
+    is_text = isinstance(part, dict) and part.get("type") == "text"
+    return is_text and isinstance(part.get("text"), str) and not part["text"].strip()
 
 
 def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:

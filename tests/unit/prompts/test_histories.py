@@ -395,6 +395,39 @@ def test_a_history_is_not_changed(tmp_path: Path) -> None:
     assert json.dumps(SHAPES) == before
 
 
+@pytest.mark.parametrize("arguments", ["", " \n"])
+def test_a_call_without_arguments_has_none(arguments: str) -> None:
+    prompt = pf.Renderer().prompt(user="q", history=called(arguments), to="anthropic")
+    (call,) = (block for message in prompt for block in message["content"] if "input" in block)
+    assert call["input"] == {} and "PF208" not in {each.code for each in prompt.warnings}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ([{"type": "text", "text": ""}], ""),
+        ([{"type": "text", "text": " \n"}, {"type": "text", "text": "x"}], ["x"]),
+        ([{"type": "text", "text": "x"}, {"type": "text", "text": " y"}], ["x", " y"]),
+        ("", ""),
+    ],
+)
+def test_a_result_of_a_tool_has_no_text_without_text(content: Any, expected: Any) -> None:
+    history = [
+        {"role": "user", "content": "q"},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t", "content": content}],
+        },
+    ]
+    (result,) = pf.Renderer().prompt(history=history, to="anthropic")[2]["content"]
+    found = result["content"]
+    assert (found if isinstance(found, str) else [each["text"] for each in found]) == expected
+
+
 def called(arguments: Any) -> list[dict[str, Any]]:
     call = {"id": "c", "function": {"name": "f", "arguments": arguments}}
     return [
