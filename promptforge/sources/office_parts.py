@@ -35,6 +35,10 @@ _STRING_END = re.compile(rb"</(?:\w{1,20}:)?si\s{0,9}>|<(?:\w{1,20}:)?si\s{0,9}/
 _ROW = re.compile(rb"<(?:\w+:)?row\b")
 _NO_VALUE = re.compile(rb"(?:</f>|<f [^>]*/>)(?:<v></v>|<v ?/>)?</c>")
 """The end of a cell with a formula that no program has worked out."""
+_CELL_TAG = re.compile(
+    rb"""</w:tc>|<w:tc(?=[\s>])|<w:gridSpan\s[^<>]{0,40}?val=["'](\d{1,2})["']"""
+)
+_EMPTY_CELL = b"<w:tc><w:p/></w:tc>"
 _LISTED = re.compile(rb"""<(?:\w{1,20}:)?(?:sldId|sheet)\s[^<]*?:id\s{0,9}=\s{0,9}["']([^"'<]+)""")
 """A slide or sheet in the list of them, and the name by which a relation gives its part."""
 _TARGET = re.compile(rb"""\sTarget\s{0,9}=\s{0,9}["']([^"'<]+)""")
@@ -68,7 +72,8 @@ def _checked(data: bytes, kind: str, warn: _Warn) -> tuple[int, bytes]:
         if sum(files[name].file_size for name in files.keys() - media) > MAX_UNPACKED_BYTES:
             raise ItemError(f"unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB; split it")
         for name, file in files.items():
-            after.writestr(name, b"" if name in media else before.read(file))
+            part = b"" if name in media else before.read(file)
+            after.writestr(name, _with_empty_cells(part) if kind == "docx" else part)
     with zipfile.ZipFile(written) as checked:
         if kind != "xlsx" and sum(checked.read(name).count(b"<") for name in files) > MAX_TAGS:
             raise ItemError(f"has more than {MAX_TAGS:,} tags of XML; split it")
@@ -78,6 +83,27 @@ def _checked(data: bytes, kind: str, warn: _Warn) -> tuple[int, bytes]:
     if media:
         warn(f"{plural(len(media), 'picture is', 'pictures are')} not shown")
     return most, written.getvalue()
+
+
+def _with_empty_cells(part: bytes) -> bytes:
+    """Return a text of Word with empty cells behind each that spans several columns.
+
+    The library shows the next cell at once, below the name of another column. So many empty cells
+    as are more than the tags of a text are left to the check of these.
+    """
+    made, spans, end, room = list[bytes](), list[int](), 0, MAX_TAGS
+    for tag in _CELL_TAG.finditer(part):
+        if tag[0].startswith(b"<w:tc"):
+            spans.append(1)
+        elif spans and tag[1]:
+            spans[-1] = int(tag[1])
+        elif spans:
+            number = min(spans.pop() - 1, room)
+            room -= number
+            if number > 0:
+                made += part[end : tag.end()], _EMPTY_CELL * number
+                end = tag.end()
+    return b"".join([*made, part[end:]])
 
 
 def _count_listed(part: bytes, name: str, archive: zipfile.ZipFile) -> int:

@@ -181,6 +181,31 @@ def test_a_word_document_keeps_headings_lists_and_tables(tmp_path: Path) -> None
     assert said == ["1 picture is not shown", "shown as Markdown: 1 part"]
 
 
+def test_cells_behind_a_wide_one_stay_in_their_column(tmp_path: Path) -> None:
+    document, show = docx.Document(), pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[6])
+    tables = [document.add_table(3, 3), slide.shapes.add_table(3, 3, 0, 0, 1, 1).table]
+    for table in tables:
+        for place, text in enumerate(["name", "first", "second", "both", "", "2", "x", "3", ""]):
+            table.cell(place // 3, place % 3).text = text
+        table.cell(1, 0).merge(table.cell(1, 1))
+        table.cell(2, 1).merge(table.cell(2, 2))
+    rows = ["| name | first | second |", "| --- | --- | --- |", "| both |  | 2 |", "| x | 3 |  |"]
+    for name, data in {"a.docx": saved(document), "a.pptx": saved(show)}.items():
+        (item,), _ = read(name, data, tmp_path)
+        shown = (item.content or "").replace("<br>", "").split("\n")
+        assert [line for line in shown if line.startswith("|")] == rows
+
+
+def test_many_wide_cells_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(office_parts, "MAX_TAGS", 5_000)
+    cell = '<w:tc><w:tcPr><w:gridSpan w:val="63"/></w:tcPr><w:p/></w:tc>'
+    text = f"<w:document {W}><w:body><w:tbl><w:tr>{cell * 200}</w:tr></w:tbl></w:body></w:document>"
+    data = with_part(make_docx(), "word/document.xml", text)
+    with pytest.raises(ItemError, match="has more than 5,000 tags of XML; split it"):
+        read("a.docx", data, tmp_path)
+
+
 def test_a_workbook_has_an_item_for_each_sheet(tmp_path: Path) -> None:
     items, said = read("a.xlsx", make_xlsx(), tmp_path)
     assert [(item.metadata["sheet"], item.content) for item in items] == [
