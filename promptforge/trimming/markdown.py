@@ -159,7 +159,7 @@ class _Blocks(LineReader):
         while stop > start and self._is_blank(stop - 1):
             stop -= 1
         long = stop - start > MAX_LINES_WHOLE
-        # A fence at the end of a text may have no closing line.
+        # A fence at the end of a text may have no closing line, as in a chunk that begins in code.
         last, mark = self._lines[stop - 1].strip(), token.markup
         is_closed = len(last) >= len(mark) and not last.strip(mark[:1])
         if _PICTURE.match(text.lstrip()) and not (long and token.type == "table_open"):
@@ -174,8 +174,10 @@ class _Blocks(LineReader):
             row = self._slice(stop - 1, stop).rstrip("\r\n \t" if end == stop else "\r\n")
             lines = [*self._lines[start : stop - 1], row, rest[len(row) :]]
             self._add_lines(lines, (keep, under, kind), "row")
-        elif token.type == "fence" and long and is_closed:
+        elif token.type == "fence" and long:
             lines = [*self._lines[start : stop - 1], self._slice(stop - 1, end)]
+            if not is_closed:
+                lines.append("")
             self._add_lines(lines, (keep, under, kind))
         else:
             self._add(text, keep - 2 * (token.type == "html_block"), under, kind)

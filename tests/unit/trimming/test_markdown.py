@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from places import SHARED_DATA
 from shipped_words import divided, marks
 
+import promptforge as pf
 from promptforge.trimming.markdown import divide
 from promptforge.trimming.pieces import ALWAYS, split_sentences
 
@@ -90,6 +91,20 @@ def test_a_long_fence_loses_lines_and_keeps_its_ends() -> None:
     assert variants[15].text == (
         "[cut]\n\n# T\n\nx\n\n~~~~py\na = 0\na = 1\na = 2\na = 3\na = 4\n[…]\n~~~~\n\n[…]"
     )
+
+
+@pytest.mark.parametrize("head", ["```python\nx = 1\n\n", "    x = 1\n    return x\n```\n\n"])
+def test_a_fence_that_is_never_closed_loses_lines_too(head: str) -> None:
+    gardens = "".join(f"Paragraph {number} is about gardens.\n\n" for number in range(30))
+    text = f"{head}{gardens}## Refunds\n\nRefunds are paid within nine days.\n\n{gardens}"
+    result = pf.render(
+        [pf.Item(content=text, path="a.md", origin="similarity")],
+        max_tokens=90,
+        query="when are refunds paid",
+    )
+    assert "nine days" in result.text and result.tokens > 60
+    assert "".join(part.text for part in divided(divide, text).parts) == text
+    assert_laws(text)
 
 
 def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
