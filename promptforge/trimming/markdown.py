@@ -15,13 +15,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import Marks
-from .blocks import MAX_CHARS_KEPT, MAX_LINES_WHOLE, WHITE, LineReader, make_document
+from .blocks import MAX_CHARS_KEPT, MAX_LINES_WHOLE, WHITE, LineReader, Place, make_document
 from .pieces import ALWAYS, Piece, Pieces, introduces
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+_NESTED = frozenset(("paragraph_open", "heading_open", "list_item_open", "fence", "html_block"))
+_PREFIX = re.compile(r"[ \t>]*")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
 _FRONT = re.compile(
     r"---[ \t\r]*+\n"
@@ -89,6 +91,11 @@ class _Blocks(LineReader):
             for token in mapped
             if token.map and token.type == "list_item_open" and token.level == 1
         ]
+        self._nested = {
+            token.map[0]: token
+            for token in reversed(mapped)
+            if token.map and 1 <= token.level <= 3 and token.type in _NESTED
+        }
         tags = [
             span.token.tag for span in spans if getattr(span.token, "type", None) == "heading_open"
         ]
@@ -149,8 +156,23 @@ class _Blocks(LineReader):
     def _list(self, cuts: Sequence[int]) -> None:
         keep, under = self._keep(), self._under()
         for start, end in pairwise(cuts):
-            self._add(self._slice(start, end), keep, under, self._line_ends_before(start))
+            self._container(start, end, (keep, under, self._line_ends_before(start)))
         self._fresh, self._intro = False, -1
+
+    def _container(self, start: int, end: int, place: Place) -> None:
+        """Add an item of a list, or a quote; a long one loses blocks."""
+        cuts = [start]
+        if end - start > MAX_LINES_WHOLE:
+            cuts += [line for line in range(start + 1, end) if line in self._nested]
+        keep, index, kind = place
+        for first, last in pairwise([*cuts, end]):
+            if first > start:
+                kind = _PREFIX.findall(self._lines[first])[0]
+                if self._lines[first - 1].strip(f">{WHITE}"):
+                    kind = f"{self._line_ends_before(first)}{kind}"
+            added = self._add(self._slice(first, last), keep, index, kind)
+            if first == start:
+                index = added
 
     def _block(self, token: Any, start: int, end: int, kind: str) -> None:
         text, keep, under = self._slice(start, end), self._keep(), self._under()
@@ -161,7 +183,7 @@ class _Blocks(LineReader):
         long = stop - start > MAX_LINES_WHOLE
         # A fence at the end of a text may have no closing line, as in a chunk that begins in code.
         last, mark = self._lines[stop - 1].strip(), token.markup
-        is_closed = len(last) >= len(mark) and not last.strip(mark[:1])
+        is_closed = bool(mark) and len(last) >= len(mark) and not last.strip(mark[:1])
         if _PICTURE.match(text.lstrip()) and not (long and token.type == "table_open"):
             self._add(text, 0, under, kind)
         elif token.type == "paragraph_open":
@@ -174,10 +196,13 @@ class _Blocks(LineReader):
             row = self._slice(stop - 1, stop).rstrip("\r\n \t" if end == stop else "\r\n")
             lines = [*self._lines[start : stop - 1], row, rest[len(row) :]]
             self._add_lines(lines, (keep, under, kind), "row")
-        elif token.type == "fence" and long:
+        elif token.type in ("fence", "code_block", "html_block") and long:
             lines = [*self._lines[start : stop - 1], self._slice(stop - 1, end)]
-            if not is_closed:
+            if token.type != "html_block" and not is_closed:
                 lines.append("")
-            self._add_lines(lines, (keep, under, kind))
+            prefix = "    " * (token.type == "code_block")
+            self._add_lines(lines, (keep, under, kind), f"{prefix}line")
+        elif token.type == "blockquote_open":
+            self._container(start, end, (keep, under, kind))
         else:
             self._add(text, keep - 2 * (token.type == "html_block"), under, kind)

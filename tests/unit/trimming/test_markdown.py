@@ -45,22 +45,32 @@ def blocks(text: str) -> list[tuple[str, str]]:
 
 def shortened(kind: str, short: str, whole: str) -> bool:
     """Return whether `short` is `whole` with marks in it where something is gone."""
-    if kind == "paragraph":
-        parts = [re.escape(part.strip(" \t\r\n")) for part in short.split("[…]")]
+    if kind in ("paragraph", "item", "blockquote", "code_block", "html_block"):
+        parts = [re.escape(part.strip(" \t\r\n>")) for part in short.split("[…]")]
     elif kind == "fence":
         parts = [re.escape(part.strip("\n")) for part in MARK.split(short.lstrip(" "))]
     else:
         parts = []
-    return short == whole or re.fullmatch(r"(?s:.*)".join(parts), whole.lstrip(" ")) is not None
+    pattern = r"(?s:.*)".join(["", *parts[:-1], f"{parts[-1]}[> \t\r\n]*"]) if parts else ""
+    if kind in ("paragraph", "fence"):
+        pattern = r"(?s:.*)".join(parts)
+    return short == whole or re.fullmatch(pattern, whole.lstrip(" ")) is not None
 
 
 def assert_made_of(short: str, whole: list[tuple[str, str]]) -> None:
     """Assert that each block of `short` is a mark, or the next of `whole` that is like it."""
     left = iter(whole)
+    last = ("", "")
     for kind, source in blocks(short):
-        if kind in ("paragraph", "row") and MARK.fullmatch(source.strip("| ")):
+        if kind in ("paragraph", "row", "blockquote") and MARK.fullmatch(source.strip("|> ")):
             continue
-        assert any(k == kind and shortened(kind, source, s) for k, s in left), (kind, source)
+        if kind == last[0] == "blockquote" and shortened(kind, source, last[1]):
+            continue  # a mark ends a quote, and the rest of it begins another
+        found = next(
+            (each for each in left if each[0] == kind and shortened(kind, source, each[1])), None
+        )
+        assert found is not None, (kind, source)
+        last = found
 
 
 def assert_laws(text: str) -> None:
@@ -103,6 +113,32 @@ def test_a_fence_that_is_never_closed_loses_lines_too(head: str) -> None:
         query="when are refunds paid",
     )
     assert "nine days" in result.text and result.tokens > 60
+    assert "".join(part.text for part in divided(divide, text).parts) == text
+    assert_laws(text)
+
+
+GARDENS = [f"Paragraph {number} is about gardens." for number in range(30)]
+ANSWER = "Refunds are paid within nine days."
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "after"),
+    [
+        ("", "> {}\n>\n", ""),
+        ("1. Steps\n\n", "   {}\n\n", "2. Done\n"),
+        ("1. Steps\n", "   - {}\n", "2. Done\n"),
+        ("", "    {}\n", ""),
+        ("<details>\n<summary>More</summary>\n", "{}\n", "</details>\n"),
+    ],
+)
+def test_a_long_block_of_any_kind_loses_what_does_not_answer(
+    before: str, line: str, after: str
+) -> None:
+    inside = "".join(line.format(each) for each in [*GARDENS, ANSWER, *GARDENS])
+    text = f"# T\n\n{before}{inside}{after}\nThe end.\n"
+    item = pf.Item(content=text, path="a.md", origin="similarity")
+    result = pf.render([item], max_tokens=90, query="when are refunds paid")
+    assert ANSWER in result.text and result.tokens > 60
     assert "".join(part.text for part in divided(divide, text).parts) == text
     assert_laws(text)
 
