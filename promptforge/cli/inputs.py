@@ -568,17 +568,12 @@ def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     the user's in the folder of temporary files, outside of the workspace. What comes through a pipe
     is the user's own.
     """
-    from ..sources.git import unquote_name
     from ..sources.text_files import split_range
     from ..sources.workspace import is_stream, read_named
 
     text, _ = read_named(path, workspace=typed_access(), diagnostics=Diagnostics(), names=True)
     # `find -print0` without a match prints nothing, and with one name no NUL but the last.
     names = text.split("\0") if given["null"] or "\0" in text else text.splitlines()
-    for place, name in enumerate(names):
-        # So `git ls-files` prints a name with other than ASCII letters.
-        if name.endswith('"') and not os.path.lexists(os.path.join(given["workspace"], name)):
-            names[place] = unquote_name(name)
     if not (is_stream(path) or given["allow_outside"]):
         folder = given["workspace"]
         root = os.path.dirname(path) or os.curdir

@@ -117,14 +117,24 @@ def read_named(
 
     `/dev/stdin` and the `/dev/fd/63` that a shell puts for `<(command)` are read too, to the end.
     With `names` it is a list of names, as of `find -print0`: it may hold zeros, and no encoding is
-    guessed.
+    guessed. Names are read as git quotes them.
     """
     where = show_path(path)
-    if not is_stream(path):
+    if is_stream(path):
+        data, where = _read_stream(path, MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ)
+    else:
         data = _read(Access.of(workspace).locate(path), where, diagnostics, whole)
-        return decode_text(data, where=where, diagnostics=diagnostics, names=names), where
+    text = decode_text(data, where=where, diagnostics=diagnostics, names=names)
+    if names and "\0" not in text and _QUOTED_NAME.search(text):
+        from .git import unquote_name
+
+        text = _QUOTED_NAME.sub(lambda found: unquote_name(found[0]), text)
+    return text, where
+
+
+def _read_stream(path: str, most: int) -> tuple[bytes, str]:
+    """Return the bytes of a stream, and its name for messages."""
     where = "<stdin>"
-    most = MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ
     try:
         if path.startswith("/dev/fd/"):
             where = path
@@ -139,9 +149,10 @@ def read_named(
         raise ItemError(f"cannot read it: {system_reason(exc)}", where=where) from None
     if len(data) > most:
         raise ItemError(f"more than {most >> 20} MiB in a stream", where=where)
-    return decode_text(data, where=where, diagnostics=diagnostics, names=names), where
+    return data, where
 
 
+_QUOTED_NAME = late_pattern(r'(?m)^"[^"\\\n]*+(?:\\(?!000)[^\n][^"\\\n]*+)++"(?=\r?$)')
 # Those of texts are a bell, a backspace, an escape, and DOS's mark of the end.
 _CONTROLS = late_pattern(rb"[\x01-\x06\x0e-\x19\x1c-\x1f]")
 _CODECS = (

@@ -172,7 +172,7 @@ LOADED_WHEN_ASKED = {
     "sources/documents.py": {"sources.office_parts", "sources.pdf_pages"},
     "sources/gather.py": {"sources.outputs", "sources.piped"},
     "sources/native.py": {"plain_data"},
-    "sources/workspace.py": {"sources.encodings"},
+    "sources/workspace.py": {"sources.encodings", "sources.git"},
     "templating/language.py": {"plain_data", "templating.failures"},
     "templating/loader.py": {"templating.failures"},
     "rendering/variants.py": {"trimming.declarations"},
