@@ -48,6 +48,7 @@ from .shapes import (
     open_json,
     parse_number,
     read_page,
+    read_titled,
     search_inside,
     text_of,
 )
@@ -404,6 +405,9 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
         return {"text": given}
     if is_pair(given):
         return _read_pair(given, notes)
+    titled = read_titled(given)
+    if titled:
+        return titled
     expected = "expected an object with the fields of an item"
     if not issubclass(kind, int | float | list | set | type | type(None)):
         if issubclass(kind, tuple):

@@ -291,6 +291,8 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     elif nested := mapping(body.get(text_key or "")):  # a document under `document`
         body = {**{k: v for k, v in body.items() if k != text_key}, **nested}
         text_key, text = find_text(nested)
+    elif text_key is not None:
+        _say_longer_text(body, text_key, text, notes)
     # LangChain and others keep their own metadata inside of a payload.
     inner = find_metadata(body)
     outer = record if shape.body else {}
@@ -348,7 +350,10 @@ def find_text(body: Fields) -> tuple[str | None, Any]:
     """Return the first usual key with a text, and the text: bytes are judged by the builder."""
     body = respell(body)
     for key in TEXT_KEYS:
-        if key in body and (text := text_of(body[key])) is not None:
+        if key not in body:
+            continue
+        text = _join_sentences(body[key]) if key == "sentences" else text_of(body[key])
+        if text is not None:
             return key, text
     for key in ("_node_content", "json"):  # LlamaIndex and Redis write a whole object as JSON
         if type(body.get(key)) is str:
@@ -357,6 +362,34 @@ def find_text(body: Fields) -> tuple[str | None, Any]:
             if text is not None:
                 return key, text
     return None, None
+
+
+@guarded
+def _join_sentences(value: object) -> Any:
+    """Return the sentences of one passage as its text; they may hold the blanks between them."""
+    if not isinstance(value, list | tuple):
+        return text_of(value)
+    parts: list[str] = []
+    for text in filter(None, map(text_of, value[:MAX_PARTS])):
+        if parts and not parts[-1][-1:].isspace() and not text[:1].isspace():
+            parts.append(" ")
+        parts.append(text)
+    return "".join(parts) or None
+
+
+def _say_longer_text(body: Fields, key: str, text: str | bytes, notes: Any) -> None:
+    """Say it if a text was read under the key of an extract, and an unread one is much longer."""
+    if key in KEYS["body"]:
+        return
+    longer = [
+        quote(name)
+        for name, each in body.items()
+        if isinstance(each, str) and len(each) > 2 * len(text) and _reads_as_text(each)
+        if _fold(name) not in _USUAL
+    ]
+    if longer:
+        what = f"content is read from {quote(key)}, not from {', '.join(longer[:3])}"
+        notes.say("PF201", f"{what}, which is longer")
 
 
 def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
@@ -403,7 +436,10 @@ def find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, 
     record = respell(record)
     for each in shape.numbers or KEYS["number"]:
         key = each.rstrip("<>")
-        number = parse_number(look(record, key))
+        value = look(record, key)
+        if value is None or value is MISSING:
+            continue
+        number = parse_number(value)
         if number is None:
             continue
         found = number, {"<": "lower", ">": "higher"}.get(each[-1], "given"), key
@@ -660,6 +696,16 @@ def _are_records(members: Sequence[Any]) -> bool:
     if members and all(type(each) is str and URL_SCHEME.match(each) for each in members):
         return any(map(_reads_as_text, members))
     return all(not issubclass(type(each), int | float | type(None)) for each in members)
+
+
+def read_titled(value: Any) -> Fields | None:
+    """Return a passage of HotpotQA, `[title, [sentence, …]]`, as a record; None for others."""
+    if type(value) not in (list, tuple) or len(value) != 2:
+        return None
+    title, sentences = value
+    if type(title) is not str or type(sentences) not in (list, tuple) or not sentences:
+        return None
+    return {"title": title, "sentences": sentences} if {*map(type, sentences)} == {str} else None
 
 
 @guarded

@@ -725,9 +725,15 @@ UNLISTED: dict[str, object] = {
                 {"idx": 1, "title": "T2", "paragraph_text": FIND, "is_supporting": False}],
     "pyserini, flashrag": [{"id": "1", "contents": TAR}, {"id": "2", "contents": FIND}],
     "hotpotqa in columns": {"title": ["T1", "T2"], "sentences": [[TAR, "It ends."], [FIND]]},
+    "hotpotqa": [["T1", [TAR, " It ends."]], ["T2", [FIND]]],
+    "triviaqa": {"title": ["T1", "T2"], "description": ["Of tar", "Of find"], "rank": [0, 1],
+                 "url": ["https://e.org/1", "https://e.org/2"], "search_context": [TAR, FIND]},
     "2wikimultihop": [{"title": "T1", "sentences": [TAR, "It ends."]}, {"title": "T2", "sentences": [FIND]}],
     "trec rag": [{"docid": "a", "score": 9.5, "doc": {"title": "T1", "segment": TAR}},
                  {"docid": "b", "score": 9.1, "doc": {"title": "T2", "segment": FIND}}],
+    "rankllm": {"query": {"text": "Who packs?", "qid": 1}, "candidates": [
+        {"docid": "a", "score": 9.5, "doc": {"title": "T1", "contents": TAR}},
+        {"docid": "b", "score": 9.1, "doc": {"title": "T2", "contents": FIND}}]},
 }  # fmt: skip
 
 
@@ -790,6 +796,27 @@ def test_what_a_text_was_guessed_from_is_said() -> None:
     assert [item.content for item in load_records(films, where="i", diagnostics=said)] == [TAR] * 9
     first = next(iter(said)).message
     assert first == 'content is read from "plot", the longest text, not from "tagline"'
+
+
+@pytest.mark.parametrize(
+    "sentences", [["It packs.", "It ends."], ["It packs.", " It ends."], ["It packs. ", "It ends."]]
+)
+def test_sentences_of_a_passage_stay_one_paragraph(sentences: list[str]) -> None:
+    for record in (["T1", sentences], {"title": "T1", "sentences": sentences}):
+        assert "\nIt packs. It ends.\n" in pf.render([record]).text
+
+
+def test_a_longer_text_beside_an_extract_is_named() -> None:
+    extract, page = "tar packs", {"page_dump": TAR, "url": "https://e.org/1"}
+    said = Diagnostics()
+    hits = [{"description": extract, **page}, {"text": extract, **page}]
+    hits.append({"description": TAR, "page_dump": FIND})
+    items = load_records(hits, where="i", diagnostics=said)
+    assert [item.content for item in items] == [extract, extract, TAR]
+    (note,) = said
+    assert note.message == (
+        'content is read from "description", not from "page_dump", which is longer'
+    )
 
 
 def test_lists_beside_the_one_that_is_read_are_named() -> None:
