@@ -8,6 +8,7 @@ and pandas.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import glob
 import gzip
@@ -53,9 +54,10 @@ from ..sources.intended import PROMPT_TEXT_KEYS
 from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, table_rows, without_point
-from ..sources.shapes import ITEM_FIELDS
+from ..sources.shapes import ITEM_FIELDS, read_titled
 from ..text.format import plural
 from ..text.words import late_pattern, late_property
+from ..trimming.python import parse_python
 
 Row = tuple[int, bytes]
 """Number of the line (or of the row, where there are no lines) from 1, and its JSON.
@@ -803,19 +805,33 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
     twice: dict[str, None] = {}
     of_list = Diagnostics()
     try:  # a table of CSV has no lists, so they stand in it as texts
-        records = decode_json(given, twice, lenient=True)
+        language, records = _read_list(given, twice)
         items = gather(SourceRequest(records=records), of_list)
     except (ValueError, RecursionError, ItemError):
         return [given]
-    if not all(isinstance(record, dict | str) for record in records):
+    if not all(isinstance(record, dict | str) or read_titled(record) for record in records):
         return [given]  # rows of numbers, or of cells
     if records:
         read = plural(len(records), "record", "records")
-        message = f"the text in the column of items is a JSON list, read as {read}"
+        message = f"the text in the column of items is a {language} list, read as {read}"
         said.add("PF202", message, severity="info")
         report_repeated_keys(twice, said, "items")
     said.extend(of_list)
     return items
+
+
+def _read_list(text: str, twice: dict[str, None]) -> tuple[str, list[Any]]:
+    """Read a list of JSON, or one of objects as Python prints it; raises as `decode_json` does."""
+    try:
+        return "JSON", decode_json(text, twice, lenient=True)
+    except json.JSONDecodeError:
+        tree = parse_python(text.strip())  # pandas and `csv` write `[{'title': 'A', …}]`
+        if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
+            raise
+    records = ast.literal_eval(tree.body[0].value)
+    if not all(isinstance(record, dict) for record in records):
+        raise ValueError("texts between quotes may be anything")
+    return "Python", records
 
 
 def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:

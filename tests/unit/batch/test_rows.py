@@ -400,6 +400,8 @@ def test_a_list_in_json_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         '[["a", "b"]]',
         "[draft] It packs.",
         "['It packs.']",
+        "[{'text': open('a')}]",
+        "[{'text': 'It packs.'}]; x",
         "[" * 100_000,
         '{"text": "It packs."}',
     ],
@@ -407,6 +409,21 @@ def test_a_list_in_json_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_text_that_is_no_list_of_records_stays_one_item(text: str) -> None:
     made = RenderBatch(columns={"items": "ctx"})({"ctx": [text]})
     assert made["text"] == [pf.render([text]).text] and made["items_included"] == [1]
+
+
+def test_a_list_of_objects_as_python_prints_it_is_read() -> None:
+    given = [{"title": "A", "text": "It's packed.", "gold": True}, {"title": "B", "text": None}]
+    renderer = RowRenderer(make_spec(None, None, None, None, ".", None, {}, {"items": "ctx"}))
+    made = json.loads(renderer.row(1, json.dumps({"ctx": repr(given)}).encode()).body)
+    assert made["text"] == pf.render(given).text and "It's packed." in made["text"]
+    said = made["warnings"][0]["message"]
+    assert said == "the text in the column of items is a Python list, read as 2 records"
+
+
+def test_a_list_of_titled_passages_in_json_is_read() -> None:
+    given = [["A", ["It packs.", "It ends."]]]
+    made = RenderBatch(columns={"items": "ctx"})({"ctx": [json.dumps(given)]})
+    assert made["text"] == [pf.render(given).text] and made["items_included"] == [1]
 
 
 def test_a_column_that_is_not_there_is_refused() -> None:
