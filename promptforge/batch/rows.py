@@ -856,6 +856,13 @@ def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
     return {key: without_point(inner) for key, inner in value.items()}
 
 
+def flat_record(record: dict[str, Any]) -> dict[str, Any]:
+    """Write the nested values of a result as JSON texts, in place, for columns."""
+    for name in record.keys() & {"request", "cut", "warnings"}:
+        record[name] = msgspec.json.encode(record[name]).decode()
+    return record
+
+
 def error_line(name: str, number: int, kind: str, message: str) -> bytes:
     """Write the error record of a row."""
     return _line({"error": kind, "id": name, "line": number, "message": message})
@@ -921,11 +928,26 @@ def _check_option(name: str, value: object) -> None:
 
 
 def _figures(made: Any, context: Any) -> dict[str, Any]:
-    figures = _NO_CONTEXT
+    figures, cut = _NO_CONTEXT, []
     if context is not None:
         figures = {name: getattr(context, name) for name in _NO_CONTEXT}
+        cut = _cut(context.report) if context.items_dropped or context.items_trimmed else []
     warnings = msgspec.to_builtins(made.warnings)
-    return {"tokens": made.tokens, "exact": made.exact, **figures, "warnings": warnings}
+    return {
+        "tokens": made.tokens, "exact": made.exact, **figures, "cut": cut, "warnings": warnings,
+    }  # fmt: skip
+
+
+def _cut(report: Any) -> list[dict[str, Any]]:
+    """Return the items of a row that are not whole in its text, each with the reason."""
+    cut: list[dict[str, Any]] = []
+    for index, item in enumerate(report.given):
+        status = report.status(index)
+        if status != "included":
+            own = {"id": item.id, "name": item.name or item.path or item.url}
+            named = {key: value for key, value in own.items() if value}
+            cut.append({"item": index, **named, "status": status, "reason": report.reason(index)})
+    return cut
 
 
 def _line(facts: dict[str, Any]) -> bytes:
@@ -938,7 +960,7 @@ def _line(facts: dict[str, Any]) -> bytes:
 
 _DEFAULTS: dict[str, Any] = {
     "id": "", "text": "", "request": "", "tokens": 0, "items_included": 0, "items_trimmed": 0,
-    "items_dropped": 0, "truncated": False, "error": "",
+    "items_dropped": 0, "truncated": False, "cut": "[]", "warnings": "[]", "error": "",
 }  # fmt: skip
 
 
@@ -947,8 +969,9 @@ class RenderBatch:
 
     Takes `{"request": [JSON text, …]}`, or one column per key of a row: lists, arrays, or a table
     of pandas or Arrow. Returns the columns
-    `id text request tokens items_included items_trimmed items_dropped truncated error`, one entry
-    per row; `request` is JSON text, and `error` is empty for a row that has a result.
+    `id text request tokens items_included items_trimmed items_dropped truncated cut warnings
+    error`, one entry per row; `request`, `cut` and `warnings` are JSON text, and `error` is empty
+    for a row that has a result.
 
     The keywords are those of `run` that say how a row is rendered; a wrong one is an `OptionError`.
 
@@ -1008,6 +1031,4 @@ class RenderBatch:
         record: dict[str, Any] = msgspec.json.decode(line)
         if line.startswith(ERROR_PREFIX):
             return {"id": record["id"], "error": f"{record['error']}: {record['message']}"}
-        if "request" in record:
-            record["request"] = msgspec.json.encode(record["request"]).decode()
-        return record
+        return flat_record(record)

@@ -46,6 +46,7 @@ from .rows import (
     digest,
     error_line,
     fingerprint_of,
+    flat_record,
     import_pyarrow,
 )
 
@@ -400,33 +401,27 @@ def json_lines_writer(path: Path) -> ResultWriter:
 
 
 def parquet_writer(path: Path) -> ResultWriter:
-    """Write one file, one row per result; a request and the warnings are columns of JSON text."""
+    """Write one file, one row per result; what is nested in it is JSON text."""
     arrow = import_pyarrow("Parquet", path.name)
     text, number, truth = arrow.string(), arrow.int64(), arrow.bool_()
     # Written out, not inferred: the first shard may have no request, or no warning.
     columns = {
         "id": text, "line": number, "text": text, "request": text, "tokens": number,
         "exact": truth, "items_included": number, "items_trimmed": number,
-        "items_dropped": number, "truncated": truth, "warnings": text,
+        "items_dropped": number, "truncated": truth, "cut": text, "warnings": text,
     }  # fmt: skip
     schema = arrow.schema(columns)
 
     def write(bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
         with write_whole(path) as file, arrow.parquet.ParquetWriter(file, schema) as writer:
             for _, body in bodies:
-                records = [_flat(line) for line in errors.take_from(body)]
+                lines = errors.take_from(body)
+                records = [flat_record(msgspec.json.decode(line)) for line in lines]
                 if records:
                     writer.write_table(arrow.Table.from_pylist(records, schema=schema))
         return [path]
 
     return write
-
-
-def _flat(line: bytes) -> Json:
-    record: Json = msgspec.json.decode(line)
-    for name in record.keys() & {"request", "warnings"}:
-        record[name] = msgspec.json.encode(record[name]).decode()
-    return record
 
 
 # --- batch services -------------------------------------------------------------------------------
@@ -527,9 +522,10 @@ class RequestSettings(NamedTuple):
 class _Request(NamedTuple):
     data: bytes
     custom_id: str
-    id: str
     line: int
     tokens: int
+    about: Json
+    """All else of its result: it goes into the index."""
 
 
 class RequestFiles:
@@ -588,8 +584,8 @@ class RequestFiles:
                 break
             file.write(data)
             entry = {
-                "custom_id": request.custom_id, "id": request.id, "row": request.line,
-                "file": name, "line": first_line + count,
+                "custom_id": request.custom_id, "id": request.about["id"], "row": request.line,
+                "file": name, "line": first_line + count, **request.about,
             }  # fmt: skip
             index.write(msgspec.json.encode(entry) + b"\n")
             count, size = count + 1, size + len(data)
@@ -608,11 +604,11 @@ class RequestFiles:
             seen.execute("CREATE TABLE ids (name TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")
             for line in (line for _, body in bodies for line in errors.take_from(body)):
                 record = msgspec.json.decode(line)
-                name, number = record["id"], record["line"]
+                name, number, keywords = record["id"], record.pop("line"), record.pop("request")
                 custom_id = name if _ID.fullmatch(name) else f"row-{number}"
-                call = {**self._body, **record["request"]}
-                if "config" in self._body and "config" in record["request"]:
-                    call["config"] = {**self._body["config"], **record["request"]["config"]}
+                call = {**self._body, **keywords}
+                if "config" in self._body and "config" in keywords:
+                    call["config"] = {**self._body["config"], **keywords["config"]}
                 data = msgspec.json.encode(self._service.wrap(custom_id, call))
                 used = seen.execute("SELECT line FROM ids WHERE name = ?", (custom_id,)).fetchone()
                 if used:
@@ -629,6 +625,6 @@ class RequestFiles:
                     errors.add(error_line(name, number, "RequestTooLarge", said))
                 else:
                     seen.execute("INSERT INTO ids VALUES (?, ?)", (custom_id, number))
-                    yield _Request(data, custom_id, name, number, record["tokens"])
+                    yield _Request(data, custom_id, number, record["tokens"], record)
         finally:
             seen.close()

@@ -61,7 +61,8 @@ def test_a_folder_holds_all_and_parquet_the_same(expected: bytes) -> None:
     batch.run("in.jsonl", "out.parquet", limit=40)
     table = parquet.read_table("out.parquet").to_pylist()
     for row, line in zip(table, records("out/results.jsonl"), strict=True):
-        assert {**row, "warnings": json.loads(row["warnings"])} == {"request": None, **line}
+        nested = {name: json.loads(row[name]) for name in ("cut", "warnings")}
+        assert row | nested == {"request": None, **line}
 
 
 def test_nothing_is_a_result_too() -> None:
@@ -269,6 +270,9 @@ def test_requests_for_a_batch_service() -> None:
         "url": "/v1/chat/completions",
         "body": {"model": "m", "temperature": 0, **prompt.request},
     }
+    (entry,) = records("out/index.jsonl")
+    assert (entry["custom_id"], entry["row"], entry["tokens"]) == ("a", 1, prompt.tokens)
+    assert entry["cut"] == entry["warnings"] == [] and "request" not in entry
     other = batch.run(rows, "out", to="openai-batch", model="other")
     assert other.kept == 2 and records("out/requests-00001.jsonl")[0]["body"]["model"] == "other"
 

@@ -74,8 +74,27 @@ def test_a_result_is_that_of_the_engine() -> None:
         "items_trimmed": 0,
         "items_dropped": 0,
         "truncated": False,
+        "cut": [],
         "warnings": [],
     }
+
+
+def test_a_result_names_the_items_that_are_not_whole_with_the_reason() -> None:
+    items = [
+        {"content": "word " * 90, "name": "A", "id": "a"},
+        {"content": "word " * 90, "path": "b.md"},
+        {"content": "other " * 90, "score": 0.5},
+        {"content": "tar", "required": True},
+    ]
+    row = {"items": items, "max_tokens": 60}
+    assert record(row)["cut"] == [
+        {"item": 0, "id": "a", "name": "A", "status": "dropped", "reason": "duplicate"},
+        {"item": 1, "name": "b.md", "status": "trimmed", "reason": "budget"},
+        {"item": 2, "status": "dropped", "reason": "budget"},
+    ]
+    made = RenderBatch()({"request": [json.dumps(row), "{"]})
+    assert json.loads(made["cut"][0]) == record(row)["cut"] and made["cut"][1] == "[]"
+    assert json.loads(made["warnings"][0]) == record(row)["warnings"] != []
 
 
 def test_a_key_that_a_row_has_twice_is_said() -> None:
