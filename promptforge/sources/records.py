@@ -100,12 +100,16 @@ def load_records(
         place = partial(locate or f"{where}[{{}}]".format, index)
         searches = record.searches if type(record) is Inside else open_answer(record)
         if searches is None:
-            loading.read(record, place, alone)
+            loading.convert(record, place(), alone)
             continue
         for search in searches:
             found: list[Item] = []
             for number, hit in enumerate(search):
-                loading.read(hit, partial("{}[{}]".format, place(), number), found)
+                item = read_native(hit)
+                if item is not None:
+                    found.append(item)
+                else:
+                    loading.convert(hit, f"{place()}[{number}]", found)
             loading.searches.append(found)
     return loading.finish(alone)
 
@@ -120,17 +124,15 @@ class _Loading:
         self.searches: list[list[Item]] = []
         self._failures: list[tuple[ItemError, object]] = []
 
-    def read(self, record: object, place: Callable[[], str], into: list[Item]) -> None:
+    def convert(self, record: object, place: str, into: list[Item]) -> None:
         """Add the item of a record to a search, or keep the reason why it is none."""
-        item = read_native(record)
-        if item is None:
-            notes = Diagnostics()
-            try:
-                item = to_item(record, where=place(), diagnostics=notes)
-            except ItemError as error:
-                self._read_inside(record, error, into)
-                return
-            self._said.extend(replace(note, item=item_id(item)) for note in notes)
+        notes = Diagnostics()
+        try:
+            item = _convert(record, place, notes)
+        except ItemError as error:
+            self._read_inside(record, error, into)
+            return
+        self._said.extend(replace(note, item=item_id(item)) for note in notes)
         into.append(item)
 
     def _read_inside(self, record: object, error: ItemError, into: list[Item]) -> None:
@@ -258,8 +260,12 @@ def to_item(
     Raises `ItemError`, with `where` and `field`, when the record is no item. No other exception
     escapes, however the record behaves.
     """
+    return read_native(record) or _convert(record, where, diagnostics)
+
+
+def _convert(record: object, where: str | None, diagnostics: Diagnostics | None) -> Item:
     try:
-        return read_native(record) or _read(record, _Notes(where, diagnostics))
+        return _read(record, _Notes(where, diagnostics))
     except (ItemError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as exc:  # as in `guarded`

@@ -47,6 +47,11 @@ def _fold(key: str) -> str:
 
     `n.title` of a query in Cypher or SQL is a title.
     """
+    return _fold_start(key[:82])
+
+
+@lru_cache(4096)
+def _fold_start(key: str) -> str:
     key = key.partition(".")[2] if key[1:2] == "." else key
     return "".join(filter(str.isalnum, _SOLR_TYPE.sub("", key[:80]))).lower()
 
@@ -68,7 +73,7 @@ def unknown_columns(names: Sequence[str]) -> list[str] | None:
 
 def respell(fields: Fields) -> Fields:
     """Return fields that have the keys above in their usual spelling too."""
-    odd = _odd_spellings(tuple(fields)) if sum(map(len, fields)) <= MAX_KEY_CHARACTERS else ()
+    odd = _odd_spellings(tuple(fields)) if _are_short(fields) else ()
     return {**fields, **{usual: fields[key] for key, usual in odd}} if odd else fields
 
 
@@ -229,6 +234,9 @@ class RecordShape(NamedTuple):
     """A reader of its own, in `readers.py`."""
 
 
+_MarkedShape = tuple[RecordShape, Set[str], list[str], Set[str]]
+
+
 def _are_blocks(value: object) -> bool:
     return type(value) in (list, tuple) and bool(value) and bool(mapping(value[0]))  # type: ignore[index]
 
@@ -245,21 +253,13 @@ def _has(record: Fields, mark: str) -> bool:
     return any(look(record, key) is not MISSING for key in mark.split("|"))
 
 
-@guarded
-def _look(given: tuple[Fields, str]) -> object:
-    record, key = given
+def look(record: Fields, key: str) -> Any:
+    """Return the value under a dotted key, or `MISSING`."""
     if key in record:  # a key may hold a dot: `@search.score`
         return record[key]
     outer, dot, inner = key.partition(".")
-    if not dot or outer not in record:
-        return MISSING
-    return look(mapping(record[outer]), inner)
-
-
-def look(record: Fields, key: str) -> Any:
-    """Return the value under a dotted key, or `MISSING`."""
-    found = _look((record, key))
-    return MISSING if found is None and key not in record else found
+    found = look(mapping(record[outer]), inner) if dot and outer in record else None
+    return MISSING if found is None else found
 
 
 def find_shape(record: Fields) -> RecordShape | None:
@@ -268,11 +268,21 @@ def find_shape(record: Fields) -> RecordShape | None:
     native = record.keys() <= ITEM_FIELDS and any(type(text) is str for text in texts)
     if native and "source_type" not in mapping(record.get("metadata")):
         return None
-    keys = record.keys()
-    for shape, plain, marks, some in _MARKS:
-        if plain <= keys and not some.isdisjoint(keys) and all(_has(record, m) for m in marks):
+    rows = _rows_for if _are_short(record) else _rows_for.__wrapped__
+    for shape, _, marks, _ in rows(tuple(record)):
+        if all(_has(record, mark) for mark in marks):
             return shape
     return None
+
+
+@lru_cache(256)  # all records of a store have the same keys
+def _rows_for(keys: tuple[str, ...]) -> list[_MarkedShape]:
+    """Return the shapes that records with these keys may have."""
+    return [row for row in _MARKS if row[1].issubset(keys) and not row[3].isdisjoint(keys)]
+
+
+def _are_short(keys: Iterable[str]) -> bool:
+    return sum(map(len, keys)) <= MAX_KEY_CHARACTERS
 
 
 def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
@@ -365,12 +375,12 @@ def find_text(body: Fields) -> tuple[str | None, Any]:
 
 
 @guarded
-def _join_sentences(value: object) -> Any:
-    """Return the sentences of one passage as its text; they may hold the blanks between them."""
-    if not isinstance(value, list | tuple):
+def _join_sentences(value: Any) -> Any:
+    """Return the sentences of one passage as its text; some hold the blanks between them."""
+    if type(value) not in (list, tuple) or {*map(type, value)} != {str}:
         return text_of(value)
     parts: list[str] = []
-    for text in filter(None, map(text_of, value[:MAX_PARTS])):
+    for text in filter(str.strip, value):
         if parts and not parts[-1][-1:].isspace() and not text[:1].isspace():
             parts.append(" ")
         parts.append(text)
@@ -458,7 +468,7 @@ def find_id(record: Fields) -> str | None:
     return None if first is None else str(copy_plain(first, lambda change: None))
 
 
-def _read_row(row: Mapping[str, str]) -> tuple[RecordShape, Set[str], list[str], Set[str]]:
+def _read_row(row: Mapping[str, str]) -> _MarkedShape:
     """Return a shape, its plain keys, its other marks, and the keys that the first mark needs."""
     body, numbers = (tuple(row.get(key, "").split()) for key in ("body", "number"))
     marks = row["marks"].replace(" | ", "|").split()
