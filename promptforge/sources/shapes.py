@@ -301,7 +301,7 @@ def read_hit(record: Fields, shape: RecordShape, notes: Any) -> Fields:
     elif nested := mapping(body.get(text_key or "")):  # a document under `document`
         body = {**{k: v for k, v in body.items() if k != text_key}, **nested}
         text_key, text = find_text(nested)
-    elif text_key is not None:
+    else:
         _say_longer_text(body, text_key, text, notes)
     # LangChain and others keep their own metadata inside of a payload.
     inner = find_metadata(body)
@@ -387,9 +387,9 @@ def _join_sentences(value: Any) -> Any:
     return "".join(parts) or None
 
 
-def _say_longer_text(body: Fields, key: str, text: str | bytes, notes: Any) -> None:
+def _say_longer_text(body: Fields, key: str | None, text: str | bytes, notes: Any) -> None:
     """Say it if a text was read under the key of an extract, and an unread one is much longer."""
-    if key in KEYS["body"]:
+    if key is None or key in KEYS["body"]:
         return
     longer = [
         quote(name)
