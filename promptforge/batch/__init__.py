@@ -35,6 +35,7 @@ from typing import IO, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from ..config.options import Options
 from ..errors import OptionError, PromptForgeError, pip_install, quote, suggest_name
 from ..files import Folders, is_url
 from ..files.access import open_stream, remove_unfinished, temporary_file
@@ -59,9 +60,9 @@ from .rows import (
 )
 from .store import (
     BATCH_SERVICES,
+    Json,
     OutputPaths,
     RequestFiles,
-    RequestSettings,
     ResultWriter,
     RunManifest,
     RunReport,
@@ -161,8 +162,8 @@ def run(  # noqa: PLR0913  its options are public
     paths, given = OutputPaths(Path(output)), BatchInput(input)
     spec = replace(spec, output=os.path.abspath(paths.results))
     given.check_output(paths.results)
-    requests = RequestSettings(model, dict(body or {}), chosen, max_tokens_per_file)
-    write = _result_writer(to, paths, requests)
+    call = {"model": model, **(body or {})}
+    write = _result_writer(to, paths, call, chosen, max_tokens_per_file)
     count = workers or min(os.cpu_count() or 1, MAX_LOCAL_WORKERS)
     source = _worker_source(engine, spec, fingerprint_of(inputs), address, count)
     work = _Run(given, spec, inputs, paths, retry, max_errors, progress)
@@ -324,13 +325,16 @@ class _Run:
         return self.max_errors is not None and self.errors > self.max_errors
 
 
-def _result_writer(to: str | None, paths: OutputPaths, requests: RequestSettings) -> ResultWriter:
+def _result_writer(
+    to: str | None, paths: OutputPaths, call: Json, options: Options, max_tokens: int | None
+) -> ResultWriter:
     if to is not None and to in BATCH_SERVICES:
         if paths.is_file:
             message = f"{to} writes several files: the output is a folder"
             raise OptionError(f"{message}, so no name such as {quote(paths.results.name)}")
-        return RequestFiles(paths.folder, BATCH_SERVICES[to], requests).write
-    if requests.max_tokens_per_file is not None:
+        service = BATCH_SERVICES[to]
+        return RequestFiles(paths.folder, service, call, options, max_tokens).write
+    if max_tokens is not None:
         message = "max_tokens_per_file is for the files of a batch service"
         raise OptionError(f"{message}: --to {', '.join(BATCH_SERVICES)}")
     if paths.results.suffix.lower() == ".parquet":

@@ -50,11 +50,10 @@ from ..prompts.messages import Message
 from ..prompts.prompt import Renderer
 from ..prompts.providers import check_shape
 from ..sources.attack import TechniqueIndex, read_attack
-from ..sources.intended import PROMPT_TEXT_KEYS
 from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, table_rows, without_point
-from ..sources.shapes import ITEM_FIELDS, read_titled
+from ..sources.shapes import ITEM_FIELDS
 from ..text.format import plural
 from ..text.words import late_pattern, late_property
 from ..trimming.python import parse_python
@@ -439,7 +438,8 @@ CONTEXT_ONLY = "context"
 """The value of `to` for the context text alone, without a prompt around it."""
 ERROR_PREFIX = b'{"error":'
 """First bytes of an error record; the line of a result begins otherwise."""
-_OWN_KEYS = {"id", "profile", "items", "files", "knowledge", "user", "history", *PROMPT_TEXT_KEYS}
+_OWN_KEYS = {"id", "profile", "items", "files", "knowledge", "history"}
+_OWN_KEYS |= {"system", "instructions", "question", "user"}
 _ROW = 'a row is a request, such as {"items": [{"content": "…"}], "max_tokens": 900}'
 # Figures of a prompt that has no context.
 _NO_CONTEXT = {"items_included": 0, "items_trimmed": 0, "items_dropped": 0, "truncated": False}
@@ -809,8 +809,10 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
         items = gather(SourceRequest(records=records), of_list)
     except (ValueError, RecursionError, ItemError):
         return [given]
-    if not all(isinstance(record, dict | str) or read_titled(record) for record in records):
-        return [given]  # rows of numbers, or of cells
+    # Rows of numbers or of cells are no records; a title with its sentences, in HotpotQA, is one.
+    kinds = [[*map(type, each)] if type(each) is list else type(each) for each in records]
+    if not all(kind in (dict, str, [str, list]) for kind in kinds):
+        return [given]
     if records:
         read = plural(len(records), "record", "records")
         message = f"the text in the column of items is a {language} list, read as {read}"

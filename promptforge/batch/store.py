@@ -508,35 +508,24 @@ BATCH_SERVICES: Mapping[str, BatchService] = {
 """Batch services by their name in `to`."""
 
 
-class RequestSettings(NamedTuple):
-    """Settings that all requests of a run for a batch service share."""
-
-    model: str | None
-    body: Json
-    """More keywords of each request."""
-    options: Options
-    """Those in force for the run."""
-    max_tokens_per_file: int | None
-
-
-class _Request(NamedTuple):
-    data: bytes
-    custom_id: str
-    line: int
-    tokens: int
-    about: Json
-    """All else of its result: it goes into the index."""
+Request = tuple[bytes, Json]
+"""A request as it is sent, and its entry in the index: its result without what is sent."""
 
 
 class RequestFiles:
     """`requests-00001.jsonl` … and `index.jsonl` in a folder, ready to be sent."""
 
-    def __init__(self, folder: Path, service: BatchService, settings: RequestSettings) -> None:
-        """Check the keywords that all requests share: `model` and `body`. Raises `OptionError`."""
-        model, body, options, self._max_tokens = settings
-        if not model and service.shape != "bedrock":
+    def __init__(
+        self,
+        folder: Path,
+        service: BatchService,
+        body: Json,
+        options: Options,
+        max_tokens: int | None,
+    ) -> None:
+        """Check the keywords that all requests share. Raises `OptionError`."""
+        if not body["model"] and service.shape != "bedrock":
             raise OptionError("a batch of requests needs --model", option="model")
-        body = {"model": model, **body}
         if service.shape == "anthropic":
             if "max_tokens" not in body and not options.reserve:
                 message = "anthropic-batch needs a limit for the tokens of an answer"
@@ -545,6 +534,7 @@ class RequestFiles:
                 )
             body = {"max_tokens": options.reserve, **body}
         self._folder, self._service, self._body = folder, service, body
+        self._max_tokens = max_tokens
 
     def write(self, bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
         """Write the files; the index names row, file and line for each `custom_id`."""
@@ -566,34 +556,32 @@ class RequestFiles:
         self,
         file: IO[bytes],
         name: str,
-        request: _Request | None,
-        more: Iterator[_Request],
+        request: Request | None,
+        more: Iterator[Request],
         index: IO[bytes],
-    ) -> _Request | None:
+    ) -> Request | None:
         # The request that finds no room any more is handed back: it begins the next file.
         head, between, tail = self._service.around
         count = tokens = 0
         size, first_line = len(head + tail), head.count(b"\n") + 1
         file.write(head)
         while request and count < self._service.max_requests:
-            data = between + request.data if count else request.data
-            tokens += request.tokens
+            data, entry = request
+            data = between + data if count else data
+            tokens += entry["tokens"]
             if size + len(data) > self._service.max_bytes:
                 break
             if self._max_tokens is not None and tokens > self._max_tokens:
                 break
             file.write(data)
-            entry = {
-                "custom_id": request.custom_id, "id": request.about["id"], "row": request.line,
-                "file": name, "line": first_line + count, **request.about,
-            }  # fmt: skip
+            entry |= {"file": name, "line": first_line + count}
             index.write(msgspec.json.encode(entry) + b"\n")
             count, size = count + 1, size + len(data)
             request = next(more, None)
         file.write(tail)
         return request
 
-    def _requests(self, bodies: ShardBodies, errors: ErrorLines) -> Iterator[_Request]:
+    def _requests(self, bodies: ShardBodies, errors: ErrorLines) -> Iterator[Request]:
         """Yield the requests that can be sent; the others become error records."""
         head, _, tail = self._service.around
         room = self._service.max_bytes - len(head + tail)
@@ -625,6 +613,6 @@ class RequestFiles:
                     errors.add(error_line(name, number, "RequestTooLarge", said))
                 else:
                     seen.execute("INSERT INTO ids VALUES (?, ?)", (custom_id, number))
-                    yield _Request(data, custom_id, number, record["tokens"], record)
+                    yield data, {"custom_id": custom_id, "row": number, **record}
         finally:
             seen.close()

@@ -25,7 +25,6 @@ from promptforge import batch
 from promptforge.batch.store import (
     BATCH_SERVICES,
     RequestFiles,
-    RequestSettings,
     ShardSummary,
     json_lines_writer,
     write_results,
@@ -217,8 +216,8 @@ def test_files_keep_the_limits_and_the_index_finds_every_request(
     folder.mkdir()
     (folder / "requests-00099.jsonl").touch()
     provider = BATCH_SERVICES[to]._replace(max_requests=requests, max_bytes=size)
-    settings = RequestSettings("some-model", {"temperature": 0}, Options(reserve=9), tokens)
-    files = RequestFiles(folder, provider, settings)
+    call = {"model": "some-model", "temperature": 0}
+    files = RequestFiles(folder, provider, call, Options(reserve=9), tokens)
     given_names, sizes = [name for name, _ in rows], [size for _, size in rows]
     _, errors = write_results(files.write, bodies(given_names, sizes), folder / "errors.jsonl")
     index = records(folder / "index.jsonl")
