@@ -174,8 +174,6 @@ def run(  # noqa: PLR0913  its options are public
 
 @dataclass
 class _Run:
-    """A run at work, and its figures so far."""
-
     given: BatchInput
     spec: BatchSpec
     inputs: dict[str, str]

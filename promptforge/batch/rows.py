@@ -584,8 +584,6 @@ def join_rendered(parts: Sequence[RenderedRows]) -> RenderedRows:
 
 
 class _RowRequest(NamedTuple):
-    """A row, understood."""
-
     job: Job
     profile: str | None
     to: str
@@ -598,8 +596,6 @@ _COLUMNS_EXPECTED = {"user": "question", "question": "question", "items": "items
 
 
 class _Inputs(NamedTuple):
-    """The data of a row, read."""
-
     items: list[Item]
     history: list[Message] | None
     said: Diagnostics
@@ -661,7 +657,6 @@ class RowRenderer:
             return RenderedRows(line + b"\n", 1, 1, 0, references)
 
     def _say_empty_columns(self, value: Mapping[str, Any], said: Diagnostics) -> None:
-        """Say which of the user's columns gives this row no question, or no items."""
         for key, gives in _COLUMNS_EXPECTED.items():
             column = self._spec.columns.get(key)
             if column is None:

@@ -582,7 +582,6 @@ class RequestFiles:
         return request
 
     def _requests(self, bodies: ShardBodies, errors: ErrorLines) -> Iterator[Request]:
-        """Yield the requests that can be sent; the others become error records."""
         head, _, tail = self._service.around
         room = self._service.max_bytes - len(head + tail)
         # A database without a name lies on the disk and goes with its connection: the ids of

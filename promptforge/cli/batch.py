@@ -171,7 +171,6 @@ def _copy_results(report: RunReport, url: str) -> RunReport:
 
 @contextlib.contextmanager
 def _progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that shows progress on a terminal: share, time left, speed, errors."""
     started = time.perf_counter()
     with progress_line(after=0.1, speaks=not quiet) as say:
 

@@ -377,7 +377,6 @@ def _with_hint(error: ItemError, hint: str, path: str, workspace: StrPath) -> It
 def _loaders(
     wanted: SourceRequest, diagnostics: Diagnostics, progress: Progress | None
 ) -> Iterator[tuple[str | None, Callable[[], list[Item] | Item]]]:
-    """Yield a loader for each named source, in the order of the items; of files with their name."""
     near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
     for path in wanted.items:
         yield path, _item_loader(path, wanted, near, progress)
@@ -417,7 +416,6 @@ def _item_loader(
 
 
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:
-    """Return the items of a file, a folder or a pattern in a store; of a folder the wanted ones."""
     refuse_repository(url)  # its page would be read, and no program
     found: list[Item] = []
     failed: list[ItemError] = []

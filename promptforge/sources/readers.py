@@ -105,7 +105,6 @@ _TECHNIQUE_LISTS = {"tactics": "tactic", "tools": "related_tools", "mitigations"
 
 
 def _split(record: Fields, *known: str) -> tuple[Fields, Fields]:
-    """Split a record into its native fields and the unknown keys, which become metadata."""
     own = {k: v for k, v in record.items() if k in ITEM_FIELDS and k != "metadata"}
     return own, {k: v for k, v in record.items() if k not in ITEM_FIELDS and k not in known}
 
@@ -261,7 +260,6 @@ _READERS: dict[str, Callable[[Fields, Any], Fields]] = {
 
 
 def _rename(record: Fields) -> Fields:
-    """Read the name and the place of a native record under their native names."""
     renamed = dict(record)
     if "title" in record and record.get("name") is None and type(record["title"]) is str:
         renamed["name"] = renamed.pop("title")

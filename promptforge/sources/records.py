@@ -115,8 +115,6 @@ def load_records(
 
 
 class _Loading:
-    """One call: the searches read so far, and the records that are no items."""
-
     def __init__(self, diagnostics: Diagnostics) -> None:
         self._diagnostics = diagnostics
         self._said = Diagnostics()
@@ -136,7 +134,6 @@ class _Loading:
         into.append(item)
 
     def _read_inside(self, record: object, error: ItemError, into: list[Item]) -> None:
-        """Add the items of the records inside of one that is none itself; else keep the reason."""
         inside = search_inside(record)
         found: list[list[Item]] = []
         notes = Diagnostics()
@@ -363,7 +360,6 @@ def _no_list(given: object, where: str) -> ItemError:
 
 @guarded
 def _listed(records: Any) -> Iterable[Any] | None:
-    """Return an iterable of the records, one alone as a list; `None` if these are none."""
     kind = type(records)
     if issubclass(kind, tuple) and fields_of(records):
         return [records]
@@ -579,7 +575,6 @@ def _line(value: object, name: str, notes: _Notes) -> int | None:
 
 
 def _word(fields: Mapping[str, Any], name: str, words: tuple[str, ...], notes: _Notes) -> Any:
-    """Return one of the words that a field takes; the first where nothing is given."""
     word = _text(fields.get(name), name, notes)
     if word is None:
         return words[0]

@@ -447,9 +447,8 @@ def find_number(record: Fields, shape: RecordShape) -> tuple[float | None, str, 
     for each in shape.numbers or KEYS["number"]:
         key = each.rstrip("<>")
         value = look(record, key)
-        if value is None or value is MISSING:
-            continue
-        number = parse_number(value)
+        # Most names are not there, and a number is looked for under each.
+        number = None if value is MISSING else parse_number(value)
         if number is None:
             continue
         found = number, {"<": "lower", ">": "higher"}.get(each[-1], "given"), key
@@ -616,7 +615,6 @@ def _open_blocks(blocks: list[Any]) -> list[Any]:
 
 
 def _lists_at(value: Any, keys: list[str], inner: int) -> list[list[Any]]:
-    """Return the lists of records under a key that leads through mappings and lists."""
     if issubclass(type(value), list | tuple):
         value = _members(value)
         if keys:
@@ -850,7 +848,6 @@ def search_inside(record: object) -> Inside | None:
 def _deeper(
     level: list[tuple[str, Fields]], seen: dict[int, object]
 ) -> Iterator[tuple[str, Fields]]:
-    """Yield the objects inside of a level's with their keys, each once."""
     for where, fields in level:
         for key, value in fields.items():
             if key in _ERROR_KEYS:
@@ -863,7 +860,6 @@ def _deeper(
 
 
 def _records_in(where: str, about: Fields, fields: Fields, key: str) -> Inside | None:
-    """Return the records in a list of objects, if one of them has a text."""
     value = fields[key]
     if type(value) not in (list, tuple) or not value or key in KEYS["vector"]:
         return None
@@ -902,7 +898,6 @@ def _labels(fields: Fields, keys: tuple[str, ...] = _LABEL_KEYS) -> Fields:
 
 
 def _text_in(fields: Fields) -> Any:
-    """Return the text that a record has under a usual key, its body included."""
     fields = plain_values(fields) or fields
     shape = find_shape(fields)
     body = _body_of(fields, shape) if shape is not None else {}
