@@ -728,6 +728,8 @@ UNLISTED: dict[str, object] = {
     "hotpotqa": [["T1", [TAR, " It ends."]], ["T2", [FIND]]],
     "triviaqa": {"title": ["T1", "T2"], "description": ["Of tar", "Of find"], "rank": [0, 1],
                  "url": ["https://e.org/1", "https://e.org/2"], "search_context": [TAR, FIND]},
+    "summaries of wikipedia": [{"title": "T1", "description": "a program", "extract": TAR},
+                               {"title": "T2", "description": "a program", "extract": FIND}],
     "2wikimultihop": [{"title": "T1", "sentences": [TAR, "It ends."]}, {"title": "T2", "sentences": [FIND]}],
     "trec rag": [{"docid": "a", "score": 9.5, "doc": {"title": "T1", "segment": TAR}},
                  {"docid": "b", "score": 9.1, "doc": {"title": "T2", "segment": FIND}}],
