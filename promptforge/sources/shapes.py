@@ -278,7 +278,8 @@ def find_shape(record: Fields) -> RecordShape | None:
 @lru_cache(256)  # all records of a store have the same keys
 def _rows_for(keys: tuple[str, ...]) -> list[_MarkedShape]:
     """Return the shapes that records with these keys may have."""
-    return [row for row in _MARKS if row[1].issubset(keys) and not row[3].isdisjoint(keys)]
+    given = {*keys}
+    return [row for row in _MARKS if row[1] <= given and not row[3].isdisjoint(given)]
 
 
 def _are_short(keys: Iterable[str]) -> bool:
