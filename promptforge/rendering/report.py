@@ -562,9 +562,7 @@ def _named_left_out(report: Report) -> str:
     named = named_indices(candidates, report.page.options)
     lost = [index for index in named if reasons.get(index) in BUDGET_REASONS]
     labels = [quote(citation(candidates.pool[index])["name"], 60) for index in lost]
-    more = len(labels) - MAX_NAMED_LEFT_OUT
-    end = f" and {more} more" if more > 0 else ""
-    return ", ".join(labels[:MAX_NAMED_LEFT_OUT]) + end
+    return list_names(labels, MAX_NAMED_LEFT_OUT)
 
 
 def _say_of_reason(report: Report, reason: Reason, note: Note, diagnostics: Diagnostics) -> None:
@@ -588,9 +586,7 @@ def _named(report: Report, indices: Iterable[int]) -> str:
     shown = known[:MAX_DROPPED_NAMED]
     while len(shown) > 1 and sum(map(len, shown)) > MAX_NAMED_CHARACTERS:  # long paths
         shown.pop()
-    more = len(known) - len(shown)
-    end = f" and {more} more" if more > 0 else ""
-    return f": {', '.join(shown)}{end}"
+    return f": {list_names(known, len(shown))}"
 
 
 def _say_group_by(page: Page, packed: Plan, diagnostics: Diagnostics) -> None:
