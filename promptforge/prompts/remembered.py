@@ -5,6 +5,7 @@ from __future__ import annotations
 import marshal
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from operator import is_
 from typing import Any, NamedTuple, cast
 
@@ -80,19 +81,24 @@ class HistoryMemory:
 
     def read(self, given: object, place: str, diagnostics: Diagnostics) -> list[Message]:
         """Return the messages in what was given: the same objects for the same data."""
-        data, kind, owner = given, "", ""
         try:
-            if type(given) is not dict:
+            key = b""
+            if type(given) is dict:
+                with suppress(ValueError):  # it holds objects of a library
+                    key = marshal.dumps((place, "", "", cast("Any", given)), 2)
+            known, data = self._read.get(key), given
+            if known is None and not (key and _is_plain(given)):
+                # Objects as text, and bytes in base64; what only looks like bytes stays as it is.
                 dumper = Dumper()
-                data, kind = dumper.dump(given), str(type(given))
-                owner = dumper.owner
-            key = marshal.dumps((place, kind, owner, cast("Any", data)), 2)
+                data = dumper.dump(given)
+                written = (place, str(type(given)), dumper.owner, cast("Any", data))
+                key = marshal.dumps(written, 2)
+                known = self._read.get(key)
         except (KeyboardInterrupt, SystemExit):
             raise
         # `ValueError` for what is no plain data; a stranger's object may raise anything at all.
         except BaseException:
             return self._read_anew(given, place, diagnostics)
-        known = self._read.get(key)
         if known is None:
             own = Diagnostics()
             known = self._read_anew(given, place, own), tuple(own)

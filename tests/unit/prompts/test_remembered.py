@@ -12,7 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import promptforge as pf
+from promptforge.errors import Diagnostics
 from promptforge.integrations.conversation import ConversationWindow
+from promptforge.prompts.histories import read_message
+from promptforge.prompts.messages import Message
 from promptforge.prompts.providers import ShapeName
 from promptforge.prompts.remembered import HistoryMemory
 
@@ -57,6 +60,20 @@ def _call(rng: random.Random, id_: str) -> dict[str, Any]:
     return {"role": "assistant", "content": _text(rng) or None, "tool_calls": [call]}
 
 
+class _Said:
+    """A block of an answer, as an SDK gives it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def model_dump(self, **_: object) -> dict[str, str]:
+        return {"type": "text", "text": self.text}
+
+
+def _picture(data: bytes | bytearray) -> dict[str, Any]:
+    return {"image": {"format": "png", "source": {"bytes": data}}}
+
+
 def _other(rng: random.Random) -> Any:
     image = {"type": "image_url", "image_url": {"url": "https://a.example/hat.png"}}
     search = {"type": "server_tool_use", "id": _id(rng), "name": "web_search", "input": {}}
@@ -73,6 +90,8 @@ def _other(rng: random.Random) -> Any:
             {"type": "reasoning", "id": "rs_1", "summary": []},
             {"role": "user", "content": b"hat"},
             {"role": "user", "content": bytearray(b"hat")},
+            {"role": "user", "content": [_picture(rng.choice((b"\x89P", bytearray(b"\x89P"))))]},
+            {"role": "assistant", "content": [_Said(_text(rng))]},
             {"role": "nobody"},
         ]
     )
@@ -173,3 +192,33 @@ def test_an_object_that_raises_is_skipped_and_said_and_an_interrupt_goes_on() ->
     assert [each.code for each in prompt.warnings] == ["PF208"]
     with pytest.raises(KeyboardInterrupt):
         renderer.prompt(history=[_Interrupting()], user="hat?")
+
+
+@pytest.mark.parametrize("block", [_picture(b"\x89P"), _Said("on the peg")])
+def test_bytes_and_objects_within_a_message_are_read_once(block: object) -> None:
+    reads: list[object] = []
+
+    def read(given: object, where: str, diagnostics: Diagnostics) -> list[Message]:
+        reads.append(given)
+        return read_message(given, where, diagnostics)
+
+    memory = HistoryMemory(read)
+    made = [
+        memory.read({"role": "user", "content": [block]}, "history[0]", Diagnostics())
+        for _ in range(3)
+    ]
+    assert len(reads) == 1
+    assert made[0][0] is made[2][0]
+
+
+def test_a_bytearray_is_not_taken_for_bytes_nor_another_text_of_an_object_for_the_first() -> None:
+    memory, said = HistoryMemory(), _Said("on the peg")
+
+    def read(block: object) -> list[Message]:
+        return memory.read({"role": "user", "content": [block]}, "history[0]", Diagnostics())
+
+    assert read(_picture(b"\x89P")) != read(_picture(bytearray(b"\x89P")))
+    assert read(_picture(b"\x89P")) != read(_picture(b"\x89Q"))
+    before = read(said)
+    said.text = "in the hall"
+    assert read(said)[0].text == "in the hall" != before[0].text
