@@ -650,10 +650,17 @@ def _fields_lost(fields: Iterable[str]) -> str:
 def _document_as_text(part: Any) -> Any:
     """Return a document or a search result in a tool's result as its text; any other part as it is.
 
-    Anthropic's tools answer so; other families know no such blocks, and a text can be shortened.
+    Anthropic's tools answer so, and Cohere's; other families know no such blocks, and a text can be
+    shortened.
     """
     if not isinstance(part, dict) or part.get("type") not in ("document", "search_result"):
         return part
+    if _is_of_cohere(part):
+        own = part["document"]
+        about = [own["id"]] if own.get("id") else []
+        given = [*about, own["data"]]
+        said = (v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in given)
+        return "\n".join(said)
     source = inner(part, "source")
     content = part.get("content", source.get("content"))
     if source.get("type") == "text":
@@ -721,10 +728,16 @@ def _is_block(part: Any, owner: str) -> bool:
         return isinstance(part.get("refusal" if kind == "refusal" else "text"), str)
     if not isinstance(kind, str):
         return False
-    if _family_of(kind, part, owner) or (kind in IMAGES and image_of(part)):
+    if _family_of(kind, part, owner) or (kind in IMAGES and image_of(part)) or _is_of_cohere(part):
         return True
     # Files and recordings of LangChain and MCP, whose base64 is no text for an LLM.
     return any(key in part for key in MIMES) and any(key in part for key in DATAS)
+
+
+def _is_of_cohere(part: dict[str, Any]) -> bool:
+    """Return whether a part is a document in a result of Cohere's: its data, and perhaps an id."""
+    own = inner(part, "document")
+    return part.keys() == {"type", "document"} and own.keys() | {"id"} == {"data", "id"}
 
 
 def _is_converse(part: dict[str, Any]) -> bool:

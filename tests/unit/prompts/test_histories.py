@@ -662,3 +662,42 @@ def test_a_pair_without_a_role_is_refused_by_its_name() -> None:
     assert next(iter(said)).message.startswith(
         'message skipped: role: unknown "question"; there are: ai,'
     )
+
+
+@pytest.mark.parametrize(
+    ("documents", "text"),
+    [
+        ([{"data": 'Order "7":\nsent'}], 'Order "7":\nsent'),
+        ([{"data": {"title": "größer"}}, {"data": "b"}], '{"title": "größer"}\n\nb'),
+        ([{"id": "a:0", "data": "b"}], "a:0\nb"),
+    ],
+)
+def test_documents_in_a_result_of_cohere_are_read_as_their_texts(
+    documents: list[Any], text: str
+) -> None:
+    parts = [{"type": "document", "document": one} for one in documents]
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    history = [
+        {"role": "user", "content": "where is it?"},
+        {"role": "assistant", "tool_plan": "I look.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": parts},
+    ]
+    [block] = read_history(history, "history", Diagnostics())[-1].blocks
+    assert isinstance(block, ToolOutput)
+    assert block.text == text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [{"type": "document", "document": "a.pdf"}],
+        [{"type": "document", "document": {"data": "x", "pages": 3}}],
+        [{"type": "document", "document": {"id": "x"}}],
+        [{"type": "document", "document": {"data": "x"}, "score": 1}],
+    ],
+)
+def test_data_that_only_resembles_a_document_of_cohere_is_kept_whole(data: list[Any]) -> None:
+    message = {"role": "tool", "tool_call_id": "c1", "content": data}
+    [block] = read_message(message, "history[0]", Diagnostics())[0].blocks
+    assert isinstance(block, ToolOutput)
+    assert json.loads(block.text) == data
