@@ -419,12 +419,14 @@ class Packer(PageState):
         chars = min(CHARACTERS_PER_TOKEN * limit[0], limit[1])
         found, duplicate_of = self.distinct(walk)
         found |= {index: self.chosen[index] for index in walk if index in self.chosen}
-        shown = {
-            index: self.page.shortener.compact(index, chars) or v for index, v in found.items()
-        }
-        if shown == found or sum(len(v.text) for v in shown.values()) > MAX_TIMES_ROOM * chars:
-            return False
-        if not self.show(shown, limit):
+        shown: dict[int, Variant] = {}
+        room = MAX_TIMES_ROOM * chars
+        for index, variant in found.items():  # a hundred tables of JSON, and room for one
+            shown[index] = self.page.shortener.compact(index, chars) or variant
+            room -= len(shown[index].text)
+            if room < 0:
+                return False
+        if shown == found or not self.show(shown, limit):
             return False
         self.drop_duplicates(duplicate_of)
         return True
