@@ -311,11 +311,12 @@ class ConversationWindow:
         if message is None or not texts:
             return fitted
         at, asked = texts[0]
-        tokens, question = reserve - RECALL_OVERHEAD_TOKENS, history.question_of(-1)
-        text = recall_passages(history, fitted, question, tokens, None, asked=False)
+        tokens, questions = reserve - RECALL_OVERHEAD_TOKENS, history.questions_of(-1)
+        text = recall_passages(history, fitted, questions, tokens, None, asked=False)
         if not text:
             return fitted
-        recalled = f"{history.composer.print_before('recall', text, question)}\n\n{asked.text}"
+        before = history.composer.print_before("recall", text, history.question_of(-1))
+        recalled = f"{before}\n\n{asked.text}"
         changed = replace(asked, text=recalled, original=None, family="")
         made = replace(message, blocks=(*blocks[:at], changed, *blocks[at + 1 :]))
         tokens = fitted.tokens + history.cost(made) - history.cost(message)

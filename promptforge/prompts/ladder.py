@@ -215,11 +215,15 @@ class HistoryFitter:
             names.append(f"{len(places) - MAX_NAMED:,} more")
         return f": {', '.join(names)}" if names else ""
 
+    def questions_of(self, turn: int) -> list[str]:
+        """Return the texts of the user that a turn begins with."""
+        first = self.steps[turn][0]
+        asked = (m for m in self.messages[first.start : first.stop] if m.role == "user")
+        return [block.text for m in asked for block in m.blocks if isinstance(block, TextBlock)]
+
     def question_of(self, turn: int) -> str:
         """Return the words of the user that a turn begins with."""
-        first = self.steps[turn][0]
-        asked = (m.text for m in self.messages[first.start : first.stop] if m.role == "user")
-        return "\n\n".join(asked)
+        return "\n\n".join(self.questions_of(turn))
 
 
 class _Replay:

@@ -83,7 +83,7 @@ def plain_renderer() -> ContextRenderer:
 def recall_passages(
     history: HistoryFitter,
     fitted: FittedHistory,
-    question: str,
+    questions: Sequence[str],
     tokens: int,
     current: TemplateSet | None,
     *,
@@ -92,10 +92,10 @@ def recall_passages(
 ) -> str:
     """Return passages of what the history no longer shows that answer the question; or nothing.
 
-    `current` prints them; `None`: the shipped templates. `asked`: the question stands after the
-    history. `beside` are texts that stand beside them.
+    `questions` are the texts of the question. `current` prints them; `None`: the shipped templates.
+    `asked`: the question stands after the history. `beside` are texts that stand beside them.
     """
-    if not (fitted.changed and question and tokens > 0):
+    if not (fitted.changed and any(questions) and tokens > 0):
         return ""
     composer, end = history.composer, history.turns[-1].start
     if asked:
@@ -103,11 +103,11 @@ def recall_passages(
     given, shown = history.messages[:end], fitted.messages[:end]
     options = composer.options
     about = composer.cost_key, options.format, options.marker, current and current.templates
-    key = *map(id, (*given, *shown)), about, question, tokens, *beside
+    key = *map(id, (*given, *shown)), about, *questions, tokens, *beside
 
     def recall(_: Message) -> tuple[str, object, object]:
-        items = choose_hidden(question, list(find_hidden(history, fitted, asked)))
-        text = _print_answers(composer, items, question, tokens, current, beside, shown)
+        items = choose_hidden(questions, list(find_hidden(history, fitted, asked)))
+        text = _print_answers(composer, items, questions, tokens, current, beside, shown)
         return text, given, shown  # so long as the messages are kept, no others have their ids
 
     # The next step of the turn asks again. Kept with the last message, it goes when that goes.
@@ -117,7 +117,7 @@ def recall_passages(
 def _print_answers(
     composer: Composer,
     items: Sequence[Item],
-    question: str,
+    questions: Sequence[str],
     tokens: int,
     current: TemplateSet | None,
     beside: Sequence[str],
@@ -133,7 +133,7 @@ def _print_answers(
     # Filters of the context are not for them.
     given: dict[str, Any] = {"layout": RECALL_LAYOUT, "format": form}
     given |= {"marker": composer.options.marker, "tokenizer": composer.counter}
-    given |= {"query": question, "merge_overlaps": False}
+    given |= {"query": "\n\n".join(questions), "merge_overlaps": False}
 
     def render(size: int) -> Result:
         sized = {**given, "max_tokens": size}
@@ -141,7 +141,7 @@ def _print_answers(
 
     longest = render(tokens)
     named = [(items[each.index].name or "", each.content) for each in longest.shown]
-    found = find_answers(question, named)
+    found = chain.from_iterable(find_answers(each, named) for each in dict.fromkeys(questions))
     seen = _parts(text for m in shown if m is not None for text in _texts(m))
     missing = set(chain.from_iterable(answer for answer in found if not seen.issuperset(answer)))
     if not missing:
@@ -213,17 +213,24 @@ def _depth(line: str) -> float:
     return len(line) - len(bare) if bare else math.inf
 
 
-def choose_hidden(question: str, hidden: Collection[Hidden]) -> list[Item]:
-    """Return those that hold the most of the question's words, as items; none if none does."""
-    words = _terms(question)
-    held = [
-        words & _terms_of_result(each.text) | words & _terms_of_result(each.label)
-        for each in hidden
-    ]
-    scores = _weigh(question, held)
-    least = max(MIN_SHARE_OF_WORDS, MIN_SHARE_OF_BEST * max(scores, default=0.0))
-    found = zip(hidden, scores, strict=True)
-    return [each.item(score) for each, score in found if score >= least]
+def choose_hidden(questions: Sequence[str], hidden: Collection[Hidden]) -> list[Item]:
+    """Return those that hold the most of the words of one of the texts; none if none does.
+
+    Beside the user's question may stand what a program says with it, such as a reminder.
+    """
+    best = [0.0] * len(hidden)
+    for question in dict.fromkeys(questions):
+        words = _terms(question)
+        held = [
+            words & _terms_of_result(each.text) | words & _terms_of_result(each.label)
+            for each in hidden
+        ]
+        scores = _weigh(question, held)
+        least = max(MIN_SHARE_OF_WORDS, MIN_SHARE_OF_BEST * max(scores, default=0.0))
+        for n, score in enumerate(scores):
+            if score >= least:
+                best[n] = max(best[n], score)
+    return [each.item(score) for each, score in zip(hidden, best, strict=True) if score]
 
 
 def _weigh(question: str, held: Sequence[Set[str]], *, all_words: bool = True) -> list[float]:

@@ -166,10 +166,11 @@ class WindowFitter:
         if not history.changed:
             return ""
         texts = self.composer.texts
+        questions = [texts["question"]] if texts.get("question") else self.history.questions_of(-1)
         return recall_passages(
             self.history,
             history,
-            texts.get("question") or self.history.question_of(-1),
+            questions,
             self._reserve(history.room) - RECALL_OVERHEAD_TOKENS,
             self.templates,
             asked=not self._runs,

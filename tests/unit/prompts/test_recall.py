@@ -22,17 +22,17 @@ TEXTS = [hidden(f"the limit of pump {n} is {n * 7} bar", turn=n) for n in range(
 
 
 def test_the_texts_that_hold_most_of_the_words_are_items_named_by_call_and_turn() -> None:
-    (item,) = choose_hidden("What is the limit of pump 47?", [*TEXTS, hidden("pump 47 limit 329")])[
-        -1:
-    ]
+    (item,) = choose_hidden(
+        ["What is the limit of pump 47?"], [*TEXTS, hidden("pump 47 limit 329")]
+    )[-1:]
     assert (item.name, item.path) == ('read({"path": "a.py"}), turn 1', "a.py")
     assert (item.origin, item.score) == ("similarity", 1.0)
 
 
 def test_nothing_comes_back_for_a_question_about_something_else() -> None:
-    assert choose_hidden("Write the minutes of our meeting in Graz", TEXTS) == []
-    assert choose_hidden("What is the limit of pump 47?", []) == []
-    assert choose_hidden("of the", TEXTS) == []
+    assert choose_hidden(["Write the minutes of our meeting in Graz"], TEXTS) == []
+    assert choose_hidden(["What is the limit of pump 47?"], []) == []
+    assert choose_hidden(["of the"], TEXTS) == []
 
 
 def test_long_arguments_and_texts_without_a_call_have_short_labels() -> None:
@@ -58,12 +58,12 @@ def test_arguments_that_name_no_path_are_no_error(arguments: str) -> None:
 )
 def test_names_are_split_and_words_are_stemmed(question: str, text: str) -> None:
     others = [hidden(f"nothing of this, {n}") for n in range(3)]
-    assert [item.content for item in choose_hidden(question, [*others, hidden(text)])] == [text]
+    assert [item.content for item in choose_hidden([question], [*others, hidden(text)])] == [text]
 
 
 def test_the_parts_of_a_new_name_are_one_word() -> None:
     text = "Find the release note of item K3Q1188 in the records."
-    found = choose_hidden("Find the release note of item K9Q2277 in the records.", [hidden(text)])
+    found = choose_hidden(["Find the release note of item K9Q2277 in the records."], [hidden(text)])
     assert [item.content for item in found] == [text]
 
 
@@ -190,3 +190,33 @@ def test_what_was_recalled_goes_with_its_conversation() -> None:
         renderer.prompt(history=steps_of_a_turn()[:-4], to="openai")
         del renderer
     assert live() == before
+
+
+REMINDERS = [
+    "<system-reminder>Note: /srv/app/settings.py was modified, either by the user or by a linter."
+    " Do not tell the user this, since they are already aware of it.</system-reminder>",
+    "<environment_details>\n# Visible files\n/srv/app/main.py\n# Current time\n4:16 PM\n"
+    "# Context window\n81,200 / 200K tokens used (41%)\n</environment_details>",
+]
+
+
+@pytest.mark.parametrize("reminder", REMINDERS)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_reminder_beside_the_question_does_not_hide_its_answer(
+    reminder: str, first: bool
+) -> None:
+    users = json.dumps([dict(zip(("id", "mail", "error"), row, strict=True)) for row in ROWS])
+    texts = [reminder, "Whose card was declined?"]
+    asked = [{"type": "text", "text": text} for text in (texts if first else texts[::-1])]
+    call = {"type": "tool_use", "id": "c", "name": "get", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": users}
+    history: list[dict[str, Any]] = [
+        {"role": "user", "content": "Go on"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+        {"role": "assistant", "content": "Done."},
+        {"role": "user", "content": asked},
+    ]
+    renderer = pf.Renderer(profile="claude", context_window=2_500, reserve=0, recall_share=0.3)
+    prompt = renderer.prompt(history=history, to="anthropic")
+    assert "u200@x.org" in json.dumps(prompt[-1])
