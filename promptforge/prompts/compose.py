@@ -184,7 +184,6 @@ class Composer:
         return ComposedPrompt(shown, whole, parts, boundary, imitated, tokens, put, folded)
 
     def _fill(self, messages: list[Message]) -> list[Message]:
-        """Put messages where the provider demands one, and return these."""
         places: list[tuple[int, Role]] = []
         spoken = [n for n, message in enumerate(messages) if message.role not in SYSTEM_ROLES]
         alternates = self.family.alternates
@@ -202,7 +201,6 @@ class Composer:
         return made[::-1]
 
     def _adapt(self, messages: list[Message]) -> list[Message]:
-        """Write calls and results as the chat template of the family takes them."""
         if self.family.knows_tools:
             return self.family.adapt(messages)
         texts = [text for message in messages for text in message.texts]
@@ -642,7 +640,6 @@ class PromptTemplates:
         return self._unprinted[parts, one_text]
 
     def _find_unprinted(self, names: tuple[str, ...], one_text: bool) -> list[tuple[str, str]]:
-        """Print a mark in the place of each part, and look for it."""
         found, printed = [], []
         for name in names:
             marks = [f"{_HOLE}{name}0"]
@@ -667,7 +664,6 @@ class PromptTemplates:
         return found
 
     def _find_delimiters(self, boundary: str, frame: _Frame) -> _Delimiters:
-        """Print all parts around nothing, in every role and with every kind of message."""
         one_text, joined, citation, own = frame
         parts = [
             PromptSegment(name, role, _HOLE, _every_message() if name == "history" else ())

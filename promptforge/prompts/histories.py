@@ -261,7 +261,6 @@ class _MessageReader:
         return [Message(own, tuple(group), pinned=pinned is True) for own, group in by_role]
 
     def _blocks(self, role: Role, message: dict[str, Any]) -> list[MessageBlock]:
-        """Read the content of a message, under whatever name it comes."""
         if has_types(message.get("parts")):
             return self._content([*blocks_of_parts(message["parts"])])
         if "parts" in message:
@@ -299,7 +298,6 @@ class _MessageReader:
         return [Message("tool" if answered else "assistant", (block,))]
 
     def _output_message(self, message: dict[str, Any]) -> list[MessageBlock]:
-        """Read an answer of OpenAI's responses, which goes back as one item."""
         content = message.get("content")
         if not isinstance(content, list) or message.get("type") != "message":
             return []
@@ -321,7 +319,6 @@ class _MessageReader:
     def _tool_calls(
         self, message: dict[str, Any], found: Sequence[MessageBlock]
     ) -> list[MessageBlock]:
-        """Read `tool_calls` of OpenAI's chat and of LangChain, and the older `function_call`."""
         calls = message.get("tool_calls")
         if not isinstance(calls, list | None):
             raise _Refusal(f"tool_calls: expected a list, found {type_name_of(calls)}")
@@ -448,7 +445,6 @@ class _MessageReader:
         return [TextBlock(part["refusal"], original=part, family="openai")]
 
     def _tool_call(self, part: dict[str, Any]) -> list[MessageBlock]:
-        """Read a call of LangChain, which may be one that it could not read itself."""
         if part.get("type") == "invalid_tool_call" and not part.get("name"):
             self.say("a call without a name was left out")
             return []
@@ -468,7 +464,6 @@ class _MessageReader:
         return [replace(output, original=kept, family="anthropic")]
 
     def _opaque(self, part: dict[str, Any]) -> list[MessageBlock]:
-        """Read a block that is no text for the family that it is of."""
         part, kind = _unmarked(part), part["type"]
         reasoning = kind in _THOUGHTS
         loss = self._loss(_not_text(quote(kind)))
@@ -522,7 +517,6 @@ class _MessageReader:
     # --- Pydantic AI ---
 
     def _pydantic_ai(self, message: dict[str, Any]) -> list[Message]:
-        """Read each part as a message of its own: it has its own role."""
         if message.get("instructions"):
             self.say("the instructions were left out; give them as the system text")
         role = "user" if message["kind"] == "request" else "assistant"
@@ -657,8 +651,7 @@ def _document_as_text(part: Any) -> Any:
         return part
     if _is_of_cohere(part):
         own = part["document"]
-        about = [own["id"]] if own.get("id") else []
-        given = [*about, own["data"]]
+        given = [own[key] for key in ("id", "data") if key in own]
         said = (v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in given)
         return "\n".join(said)
     source = inner(part, "source")
@@ -675,7 +668,6 @@ def _document_as_text(part: Any) -> Any:
 
 
 def _unmarked(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a block without the marks of a cache, its own and those of the blocks in it."""
     kept = {key: value for key, value in part.items() if key not in (*_CACHE_MARKS, *_STREAM_KEYS)}
     content = kept.get("content")
     if isinstance(content, list):
@@ -695,7 +687,6 @@ def _is_blank(part: Any) -> bool:
 
 
 def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
-    """Return the family that takes a block of content; empty if none is known."""
     if kind == "thinking":
         if is_signed(part) or owner == "anthropic":
             return "anthropic"
@@ -713,7 +704,6 @@ def _family_of(kind: str, part: dict[str, Any], owner: str) -> str:
 
 
 def _is_block(part: Any, owner: str) -> bool:
-    """Return whether a member of a tool's result has the form of a block of content."""
     if not isinstance(part, dict):
         return isinstance(part, str)
     kind = part.get("type")
@@ -786,7 +776,6 @@ def _role(message: dict[str, Any]) -> Role:
 
 
 def _role_of(block: MessageBlock, role: Role) -> Role:
-    """Return the role for a block: results are the tool's, calls the assistant's."""
     if isinstance(block, ToolOutput):
         return "tool"
     if isinstance(block, ToolCall):

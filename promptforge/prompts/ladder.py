@@ -438,7 +438,6 @@ class _Replay:
         ]
 
     def _enter(self, place: Place) -> None:
-        """Shorten a result or a text to the first size, if it is much longer."""
         if self._limits.get(place, inf) > self._first and self._is_long(place):
             self._limit(place, self._first)
 
@@ -561,7 +560,6 @@ class _Replay:
             self._shorten_texts(own, self.total - over)
 
     def _shorten_texts(self, numbers: Iterable[int], goal: int) -> None:
-        """Shorten long texts of the user and the assistant, the oldest first."""
         for n in numbers:
             message = self._now[n]
             for at, block in enumerate(message.blocks if message is not None else ()):

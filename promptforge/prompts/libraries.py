@@ -290,7 +290,6 @@ def chat_message(part: Data, role: str) -> Data:
 
 
 def _typed(shown: Any) -> Any:
-    """Return a member of a user's message with its kind as its type."""
     if not isinstance(shown, dict):
         return shown
     if shown.get("kind") == "text-content":

@@ -276,7 +276,6 @@ def _place_inside(part: dict[str, Any], key: str, place: str) -> str:
 
 
 def _medium(part: dict[str, Any], place: str) -> str:
-    """Return `image` or `file` for an object that is one; empty for any other."""
     if place == _DATA:
         return ""
     kind = part.get("kind")
@@ -536,7 +535,6 @@ def _drop_loose_thoughts(
 def _drop_loose_pairs(
     rows: list[list[MessageBlock | None]], roles: Sequence[Role], closed: bool
 ) -> list[str]:
-    """Drop calls of providers' own tools without a result, and results without such a call."""
     found = [
         (n, row, at, block)
         for n, row in enumerate(rows)
@@ -595,7 +593,6 @@ def _first_waiting(waiting: dict[str, _Waiting], name: str) -> str:
 
 
 def _give_up(waiting: dict[str, _Waiting]) -> list[str]:
-    """Drop the calls that still wait; return a sentence for each."""
     lost = []
     for call, row, at in waiting.values():
         lost.append(f"the call of {quote(call.name)} has no result")
@@ -632,7 +629,6 @@ class RestoringTokens(ControlTokens):
 
 
 def _block(block: MessageBlock, controls: ControlTokens) -> tuple[MessageBlock, int]:
-    """Return the block with every control token in it broken up, and the number of changes."""
     original, count = controls.break_up_data(block.original)
     # A chat template prints ids and names too.
     names = [name for name in _PRINTED if hasattr(block, name)]

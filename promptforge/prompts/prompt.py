@@ -392,7 +392,6 @@ class _PromptMaker:
         return self.renderer._render(self.parts.items, (), asked, current, beside, self.cites)[0]
 
     def _fit(self, fitter: WindowFitter, counter: Counter) -> tuple[FittedPrompt, int | None]:
-        """Fit the prompt; return it with the provider's count, if one was asked for."""
         if self.verify is not None:
             count = functools.partial(count_by_verify, self.verify, self.make_request)
             return fit_by_count(fitter, self.window, count, "verify")
@@ -513,7 +512,6 @@ class _PromptMaker:
         }
 
     def _report(self, fitted: FittedPrompt, history: PromptHistory) -> Diagnostics:
-        """Report lost turns, imitated delimiters, and options that the shape cannot carry."""
         composed = fitted.composed
         diagnostics = Diagnostics()
         if history.dropped:
@@ -554,7 +552,6 @@ class _PromptMaker:
         return diagnostics
 
     def _shape_notes(self, composed: ComposedPrompt) -> list[str]:
-        """Return sentences about what the shape, or the family, has no place for."""
         shape, options = self.shape, self.options
         notes = []
         if options.cache_after and not shape.caches:

@@ -117,7 +117,6 @@ _copy: Callable[[Any], dict[str, Any]] = msgspec.to_builtins
 
 
 def _is_field(block: MessageBlock) -> bool:
-    """Return True for a block that stands beside the content of a chat message."""
     if isinstance(block, OpaqueBlock):
         return block.kind == FIELDS
     return isinstance(block, TextBlock) and block.original is not None and len(block.original) == 1
@@ -259,7 +258,6 @@ def _anthropic_block(block: MessageBlock) -> dict[str, Any]:
 
 
 def _anthropic_id(given: str) -> str:
-    """Return the id if Anthropic takes its characters, else a hash of it."""
     if _ANTHROPIC_ID.fullmatch(given):
         return given
     # By a hash, so that two ids stay two, and a call and its result still agree.

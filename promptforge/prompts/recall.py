@@ -257,7 +257,6 @@ def _texts(message: Message) -> list[str]:
 
 
 def _terms(text: str) -> frozenset[str]:
-    """Return the terms of a text, as the renderer splits and stems its words."""
     return frozenset(term for word in set(split_words(text)) for term in terms_of_word(word))
 
 

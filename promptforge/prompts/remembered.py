@@ -124,22 +124,19 @@ class HistoryMemory:
         """
         earlier = [each for each in list(self._finished) if each.begins(about, found)]
         known = max(earlier, key=lambda each: len(each.found), default=None)
-        made = None
-        if known is not None:
-            made = known
-            rest = found[len(known.found) :]
-            if rest:
-                more = _finish(rest, about, finish, known.joined)
-                made = None
-                if known.joins(more):
-                    made = _Finished(
-                        about,
-                        found,
-                        known.joined + more.joined,
-                        known.made + more.made,
-                        known.said + more.said,
-                        known.ids | more.ids,
-                    )
+        made = known
+        if known is not None and len(found) > len(known.found):
+            more = _finish(found[len(known.found) :], about, finish, known.joined)
+            made = None
+            if known.joins(more):
+                made = _Finished(
+                    about,
+                    found,
+                    known.joined + more.joined,
+                    known.made + more.made,
+                    known.said + more.said,
+                    known.ids | more.ids,
+                )
         if made is None:
             made = _finish(found, about, finish, 0)
         if len(made.said) > MAX_DIAGNOSTICS_PER_CODE:

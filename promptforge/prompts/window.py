@@ -127,7 +127,6 @@ class WindowFitter:
 
     @property
     def _runs(self) -> bool:
-        """True if the question to be answered stands in the history."""
         return self.history.runs and not self.composer.texts.get("question")
 
     def _reserve(self, room: int) -> int:
@@ -162,7 +161,6 @@ class WindowFitter:
         return FittedPrompt(composed, result, history)
 
     def _recall(self, history: FittedHistory) -> str:
-        """Return passages of what the history no longer shows that answer the question."""
         if not history.changed:
             return ""
         texts = self.composer.texts
@@ -178,7 +176,6 @@ class WindowFitter:
         )
 
     def _shrink(self, result: Result | None, limit: int, room: int, window: int) -> FittedPrompt:
-        """Shorten the context and then the history until the prompt keeps the window."""
         # Tokens of joined texts are no sums, so only the finished prompt can tell.
         history = self._fit_history(room)
         recalled = self._recall(history)
