@@ -27,6 +27,7 @@ class _Credential(msgspec.Struct, frozen=True):
     pattern: str | list[str]
     short: bool = False
     letters: int = 10
+    mixed: bool = False
     password: bool = False
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
@@ -37,6 +38,8 @@ class _Credential(msgspec.Struct, frozen=True):
                 if is_placeholder(value):
                     continue
                 value = _PERCENT_CODE.sub("%", value)
+            if self.mixed and len(_WORDS_AND_NUMBERS.findall(value)) * 7 < len(value) * 2:
+                continue
             if len(set(value)) >= self.letters:
                 yield match
 
@@ -119,7 +122,8 @@ NAME_IN_A_PROGRAM = late_pattern(
 _NO_SECRET = late_pattern(
     r"[\^~<>=v]*\d+\.|[./~@%]|\w+(?:\.\w+)+\Z|.*(?:://|\.\w{1,5}:?\Z)"
     # No word of a name is as long as the digits and letters behind `sqp_`.
-    r"|[A-Za-z]+\d?(?:[-_./:]+(?:[a-z\d]{1,31}|[A-Z]+|[a-z]+(?:[A-Z][a-z]+){1,9}))*\Z"
+    r"|[A-Za-z]+\d?(?:[-_./:]+"
+    r"(?:[a-z\d]{1,31}|[a-z]{32,}\d{0,4}|[A-Z]+|[a-z]+(?:[A-Z][a-z]+){1,9}))*\Z"
     r"|(?:Get|New|Read|Import|Convert(?:To|From))-[A-Z]\w+\Z"
 )
 """Versions, paths and names."""
@@ -138,6 +142,7 @@ _WITH_A_NUMBER = late_pattern(
 )
 _OF_USER_AND_PASSWORD = late_pattern(r"(?:[A-Za-z0-9+/]{4}){2,99}(?:[A-Za-z0-9+/]{2,3}={0,2})?")
 _SIGN_BEFORE_A_VALUE = late_pattern(r"[=:>|?]")
+_WORDS_AND_NUMBERS = late_pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PERCENT_CODE = late_pattern(r"%[0-9A-Fa-f]{2}")
 _PASSWORD = late_pattern(
     # The word is looked through once, then passed over: a word of `tokentoken…` has no end.
@@ -196,13 +201,18 @@ def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]
         for part in filter(lower.__contains__, by_part):  # the empty one is in all
             held = by_part[part]
             numbers.update(*map(held.__getitem__, filter(looked_in.__contains__, held)))
+    seen: set[str] = set()
     for known in map(known_credentials().credentials.__getitem__, sorted(numbers)):
         looked_in = text if known.short else lines
+        if known.mixed:  # a token has the name of its issuer alone
+            for secret in seen:
+                looked_in = looked_in.replace(secret, "*")
         for match in known.find(looked_in):
             secret = match[match.lastindex or 0]
             # Keys of one kind begin alike, so one is allowed by all of it.
             whole = _body_of_key(looked_in, match) if known.name in KEYS else secret
             if not is_harmless(whole, allowed):
+                seen.add(secret)
                 yield known.name, secret
 
 

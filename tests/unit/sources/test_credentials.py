@@ -161,6 +161,11 @@ IN_ANY_TEXT = {
     "E2B={0}": "e2b_" + "9f86d081" * 5, "ci: {0}": "CCIPAT_" + "a1B2c3D4e5F6g7H8i9J0k1_" + "9f86d081" * 5,
     "crm {0}": "pat-na1-" + "9c177612-f332-126d-bb2b-6997acf10654", "cur {0}": "crsr_" + "9f86d081" * 8,
     "sonar -Dx {0}": "squ_" + "9f86d081" * 5, "agent {0}": "glagent-" + "a1B2c3D4" * 5,
+    'var apiToken string = "{0}"': LONG, 'acme_key = "{0}"': LONG, "`ACME_KEY={0}`": LONG,
+    "get('https://a.io/x?access_token={0}')": "9f86d081884c7d659a2feaa0c55ad015", "-d token={0} x": LONG,
+    '<input name="token" value="{0}">': LONG, "see {0}": "acme_" + LONG + "Xy", "x = f('{0}')": "zz-" + LONG + "Xy",
+    "key {0}, too": "fw_" + "3Zk9QwE2rT7yU1iO5pL8sD", "E={0}": "rnd_" + LONG[:28], "V: {0}": "pa-" + "Zx9_kLm-nPq7RsTu" * 2 + "aB3dE5gH7jK",
+    "use({0})": "acme_live_" + LONG[:20],
     'TOKEN = "{0}"': "acme_" + "9f86d081" * 4, "Authorization: Bearer {0}": "acme-live-" + "9f86d081" * 4,
 }  # fmt: skip
 """A line of any program, log or page → the credential in it."""
@@ -193,6 +198,10 @@ def test_a_credential_with_a_form_of_its_own_is_masked_in_any_text(line: str) ->
         "revert(token, 'ERC721NonexistentToken')", 'secret="projects/p1/secrets/my-secret-v1"',
         'token = "settings.AUTH_TOKEN_OF_API_V2"', "password 'changeme1'", "IDENTIFIED BY '${DB_PW_2}'",
         "BasicAuth(username=auth[0], password=auth[1])", "def f(self, username=None, password=None):",
+        'token = "test_' + "a" * 20 + "longword" * 3 + '1"', "call_MEiGXuJjJ7wGU4aOT86QuGJS", "pi_3MtwBwLkdIwHu7ix28a3tqPa",
+        "pk_live_" + "aZ4kQ9wE2rT7yU1iO5pL8sD3fG6hJ0xC", "a.py,sha256=uqm-K9uohyj1042TH4a9Er2I5o7667DvulcD5gC2fSA,608",
+        "forward_UseAllOfForRefsServiceV2OfSomething", "Sec-WebSocket-Key: 'x3JJHMbDL1EzLkh9GBhXDw=='",
+        'cache_key = "user_profile_of_v2_and_its_parts_3"', "primary_key='9c177612-f332-126d-bb2b-6997acf10654'",
         "sha256 of AKIA" + "I7QXSU2JTPNN4B6M: " + "0a1b2c3d4e" * 4,
     ],
 )  # fmt: skip
