@@ -59,18 +59,13 @@ def known_credentials() -> _Table:
     return msgspec.convert(load_shipped_yaml(read_utf8(path), path.name)[0], _Table)
 
 
-_PARTS_OF_WORDS = ("key", "oken", "ecret", "assword", "uth", "identified", "user", "wd=")
-"""Parts that many words share: where one is missing none of its words is looked for."""
-
-
 @cache
-def _numbers_by_word(short: bool) -> dict[str, dict[str, list[int]]]:
-    """Return the credentials that a word belongs to, by their numbers; the words by their parts."""
-    found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+def _numbers_by_word(short: bool) -> dict[str, list[int]]:
+    """Return the credentials that a word belongs to, by their numbers."""
+    found: dict[str, list[int]] = defaultdict(list)
     for number, known in enumerate(known_credentials().credentials):
         for word in known.words if known.short == short else ():
-            part = next(filter(word.lower().__contains__, _PARTS_OF_WORDS), "")
-            found[part][word].append(number)
+            found[word].append(number)
     return found
 
 
@@ -165,7 +160,6 @@ _LETTERS = bytes(
 ) + bytes(128)
 """A table for `bytes.translate`: "a" for what a word is made of, in ASCII."""
 _LONG_RUN = b"a" * MIN_TOKEN
-_LONG_WORD = late_pattern(rf"\b[\w-]{{{MIN_TOKEN}}}", re.ASCII)
 
 
 def find_credentials(
@@ -197,10 +191,8 @@ def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]
     lines = "\n".join(_lines_with_long_words(text))
     numbers: set[int] = set()
     for looked_in, short in ((text, True), (lines, False)):
-        by_part, lower = _numbers_by_word(short), looked_in.lower()
-        for part in filter(lower.__contains__, by_part):  # the empty one is in all
-            held = by_part[part]
-            numbers.update(*map(held.__getitem__, filter(looked_in.__contains__, held)))
+        held = _numbers_by_word(short)
+        numbers.update(*map(held.__getitem__, filter(looked_in.__contains__, held)))
     seen: set[str] = set()
     for known in map(known_credentials().credentials.__getitem__, sorted(numbers)):
         looked_in = text if known.short else lines
@@ -356,6 +348,4 @@ def _lines_with_long_words(text: str) -> Iterator[str]:
         stop = data.find(b"\n", found)
         if stop < 0:
             stop = len(data)
-        line = data[start:stop].decode("utf-8", "surrogatepass")
-        if _LONG_WORD.search(line):
-            yield line
+        yield data[start:stop].decode("utf-8", "surrogatepass")
