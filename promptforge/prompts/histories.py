@@ -2,7 +2,7 @@
 
 A history may be in the shape of OpenAI (chat and responses), Anthropic, Gemini or Bedrock, of
 LangChain, LlamaIndex, Haystack, Pydantic AI or Vercel's AI SDK, or of plain messages with `role`
-and `content`; as objects of these libraries or as plain data. A bad message costs only itself
+and `content`; as objects, rows of a table or plain data. A bad message costs only itself
 (PF208), and a tool call without its result is left out, as is a result without its call (PF209).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from itertools import groupby
 from typing import Any
 
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, Severity, quote, show_value, suggest_name, type_name_of
 from ..plain_data import MAX_MESSAGE_VALUES, copy_plain
+from ..sources.objects import fields_of, is_there, table_rows
 from ..text.escape import SURROGATE
 from .libraries import (
     DATAS,
@@ -59,6 +61,8 @@ _ROLES: Mapping[str, Role] = {role: role for role in ROLES} | {
     "function": "tool",
     "human": "user",
     "ai": "assistant",
+    "tool-call": "assistant",  # smolagents: a text about the call, and one about its result
+    "tool-response": "user",
 }
 # The types of LangChain's messages, which have no role.
 _TYPES_AS_ROLES = {"human", "ai", "system", "tool", "function"}
@@ -134,10 +138,21 @@ def read_messages(
         if type(history).__module__.startswith("dspy."):
             hint = "; DSPy sends its own: give the context as one more input field beside it"
         raise ItemError(f"expected a list of messages, found {kind}{hint}", where=where)
+    rows = table_rows(history)
     found: list[Message] = []
-    for index, given in enumerate(_each(history, where, diagnostics)):
-        found += read(given, locate(index) if locate else f"{where}[{index}]", diagnostics)
+    for index, given in enumerate(_each(history if rows is None else rows, where, diagnostics)):
+        place = locate(index) if locate else f"{where}[{index}]"
+        found += read(_as_mapping(given), place, diagnostics)
     return found
+
+
+def _as_mapping(given: object) -> object:
+    """Return a row of a database, or an object with a role, as a dict; any other message itself."""
+    kind = type(given)
+    if kind in (Message, dict, list, tuple) or hasattr(kind, "model_dump") or is_dataclass(kind):
+        return given
+    fields = fields_of(given) or {}
+    return fields if "role" in fields else given
 
 
 def _each(history: Any, where: str, diagnostics: Diagnostics) -> Iterator[Any]:
@@ -192,6 +207,8 @@ class _MessageReader:
         def say(change: str) -> None:
             self.say(change, "warning" if "left out" in change else "info")
 
+        # A row of pandas has NaN where it has no value.
+        value = {key: one for key, one in value.items() if one is None or is_there(one)}
         message = copy_plain(value, say, MAX_MESSAGE_VALUES)
         return [
             self._sound(each) for part in self._unwrap(dict(message)) for each in self._read(part)

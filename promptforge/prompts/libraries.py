@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 Data = dict[str, Any]
@@ -62,10 +63,10 @@ class Dumper:
             return self.dump(write(value, mode=mode, exclude_none=True), depth + 1)
         if library == "haystack" and callable(write := getattr(kind, "to_dict", None)):
             return self.dump(write(value), depth + 1)
-        if library == "pydantic_ai" and dataclasses.is_dataclass(kind):
+        if dataclasses.is_dataclass(kind):
             names = (field.name for field in dataclasses.fields(kind))
             return self.dump({n: getattr(value, n) for n in names if n != "timestamp"}, depth + 1)
-        return value
+        return value.value if issubclass(kind, Enum) else value
 
 
 def inner(given: Mapping[str, Any], key: str) -> Data:

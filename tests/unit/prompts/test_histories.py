@@ -6,9 +6,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import sqlite3
+import types
+from collections import OrderedDict
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from example_counts import cases
 from hypothesis import given
@@ -380,6 +387,70 @@ def test_an_object_that_raises_costs_only_itself() -> None:
         history=[Hostile(), {"role": "user", "content": "hi"}], to="roles"
     )
     assert prompt[-1]["content"] == "hi"
+
+
+@dataclass
+class Said:
+    role: Any
+    content: str
+
+
+class SaidRow(NamedTuple):
+    role: str
+    content: str
+
+
+class SaidStruct(msgspec.Struct):
+    role: str
+    content: str
+
+
+class Speaker(Enum):
+    USER = "user"
+
+
+def rows_of_sqlite() -> sqlite3.Cursor:
+    base = sqlite3.connect(":memory:")
+    base.row_factory = sqlite3.Row
+    return base.execute("select 'hi' as content, 'user' as role, null as tool_calls")
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [Said("user", "hi")],
+        [Said(Speaker.USER, "hi")],
+        [SaidRow("user", "hi")],
+        [SaidStruct("user", "hi")],
+        [types.SimpleNamespace(role="user", content="hi")],
+        rows_of_sqlite(),
+        rows_of_sqlite().fetchall(),
+        (row for row in rows_of_sqlite()),
+        # A column of pandas that other rows fill.
+        [{"role": "user", "content": "hi", "tool_calls": float("nan"), "name": float("nan")}],
+        [OrderedDict(role="user", content="hi")],
+        [MappingProxyType({"role": "user", "content": "hi"})],
+        # smolagents tells of a call and its result in texts.
+        [{"role": "tool-response", "content": [{"type": "text", "text": "hi"}]}],
+    ],
+)
+def test_rows_and_objects_with_a_role_are_messages(history: Any) -> None:
+    prompt = pf.Renderer().prompt(history=history, to="openai")
+    assert list(prompt) == [{"role": "user", "content": "hi"}]
+    assert not prompt.warnings
+
+
+def test_a_table_of_messages_is_a_history() -> None:
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install '.[test-all]'")
+    table = pandas.DataFrame([
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "yes", "name": "a"},
+    ])  # fmt: skip
+    prompt = pf.Renderer().prompt(history=table, to="roles")
+    assert [(one["role"], one["content"]) for one in prompt] == [
+        ("user", "hi"),
+        ("assistant", "yes"),
+    ]
 
 
 @pytest.mark.parametrize("history", ["text", {"role": "user"}, 7])
