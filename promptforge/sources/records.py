@@ -180,7 +180,7 @@ class _Loading:
                 message += " and others"
             self._diagnostics.add("PF204", message)
         for search in (*searches, alone):
-            _say_contradiction(search, self._diagnostics)
+            _settle_order(search, self._diagnostics)
         if not searches:
             return alone
         return interleave([alone, *searches])
@@ -233,16 +233,29 @@ def interleave(searches: Sequence[list[Item]]) -> list[Item]:
     return [*named, *fused]
 
 
-def _say_contradiction(search: list[Item], diagnostics: Diagnostics) -> None:
-    """Say it where a store's numbers, by their documented meaning, put its best hit last."""
-    ranks = [i.relevance for i in search if i.score_order != "given" and "score" in i.metadata]
-    if len(ranks) > 1 and ranks[0] < ranks[-1] and ranks == sorted(ranks):
-        word, other = "higher", "lower"
-        if any(item.score_order == "lower" for item in search):
-            word, other = other, word
-        message = f"the first result has the worst score, if {word} is better"
-        message = f"{message}; if it is the best, set score_order: {other}"
-        diagnostics.add("PF214", message, severity="info")
+def _settle_order(search: list[Item], diagnostics: Diagnostics) -> None:
+    """Say it where a store's numbers, by their documented meaning, put its best hit last.
+
+    Scores of Qdrant are distances with some metrics, so there the order of the hits counts.
+    """
+    told = [
+        place
+        for place, item in enumerate(search)
+        if item.score_order != "given" and item.metadata.get("score") == item.score
+    ]
+    words = {search[place].score_order for place in told}
+    ranks = [search[place].relevance for place in told]
+    if len(words) != 1 or ranks[0] >= ranks[-1] or ranks != sorted(ranks):
+        return
+    if "lower" in words:
+        message = "the first result has the worst score, if lower is better"
+        message = f"{message}; if it is the best, set score_order: higher"
+    else:
+        message = "the first result has the worst score, if higher is better; its order counts"
+        message = f"{message}; if the last is the best, set score_order: higher"
+        for place in told:
+            search[place] = msgspec.structs.replace(search[place], score_order="given")
+    diagnostics.add("PF214", message, severity="info")
 
 
 def to_item(

@@ -430,6 +430,37 @@ def test_several_searches_are_interleaved_by_rank() -> None:
     assert {item.score_order for item in items} == {"given"}
 
 
+def test_scores_that_contradict_the_order_of_a_search_do_not_turn_it_round() -> None:
+    # Qdrant with the metric Euclid: the nearest point has the smallest score.
+    points = [
+        {"id": n, "version": 0, "score": score, "payload": {"text": text}}
+        for n, (text, score) in enumerate(((TAR, 0.1), (FIND, 0.9)))
+    ]
+    for given in (points, {"result": {"points": points}}):
+        result = pf.render(given, max_tokens=30)
+        assert [item.reason for item in result.items] == ["fits", "budget"]
+        assert "PF214" in [one.code for one in result.warnings]
+        turned = pf.render(given, max_tokens=30, score_order="higher")
+        assert [item.reason for item in turned.items] == ["budget", "fits"]
+    agreed = pf.render(points[::-1], max_tokens=30)
+    assert [item.reason for item in agreed.items] == ["fits", "budget"]
+    assert "PF214" not in [one.code for one in agreed.warnings]
+
+
+def test_hits_of_typesense_keep_the_order_of_a_hybrid_search() -> None:
+    hits = [
+        {
+            "document": {"text": text},
+            "text_match": match,
+            "vector_distance": distance,
+            "hybrid_search_info": {"rank_fusion_score": fused},
+        }
+        for text, match, distance, fused in ((TAR, 9, 0.8, 0.7), (FIND, 0, 0.1, 0.3))
+    ]
+    items = load({"hits": hits})
+    assert [(item.score, item.score_order) for item in items] == [(0.7, "higher"), (0.3, "higher")]
+
+
 # Shapes that no row names: spellings, bodies and lists further in.
 
 Ranked = namedtuple("Ranked", "index document relevance_score")
