@@ -431,9 +431,9 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
             return found
         fields = fields_of(given)
         if fields:
-            # A document is a result of a search, and so is an object with no native text.
-            about = {"meta", "metadata"} & fields.keys() and fields.keys() - ITEM_FIELDS
-            return fields if CONTENT_FIELDS & fields.keys() and not about else Row(fields)
+            # An object with other fields than an item's is a result of a search.
+            is_native = CONTENT_FIELDS & fields.keys() and fields.keys() <= ITEM_FIELDS
+            return fields if is_native else Row(fields)
     hint = "; promptforge.load reads files" if issubclass(kind, os.PathLike) else ""
     raise notes.refusal(None, f"{expected}, found {type_name_of(given)}{hint}")
 

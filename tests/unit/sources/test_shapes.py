@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import types
 from collections import namedtuple
 from datetime import datetime
@@ -461,6 +462,20 @@ def test_hits_of_typesense_keep_the_order_of_a_hybrid_search() -> None:
     assert [(item.score, item.score_order) for item in items] == [(0.7, "higher"), (0.3, "higher")]
 
 
+def test_a_hit_of_a_client_with_a_content_is_a_result_of_a_search() -> None:
+    # Whoosh and Elasticsearch's DSL have such objects, and a table such rows.
+    hit = types.SimpleNamespace(content=TAR, title="T1", path="a.md", page=3)
+    base = sqlite3.connect(":memory:")
+    base.row_factory = sqlite3.Row
+    query = "select ? as content, 'T1' as title, 'a.md' as path, 3 as page"
+    for given in ([hit], base.execute(query, [TAR]).fetchall()):
+        (item,) = load(given)
+        assert (item.origin, item.name, item.path) == ("similarity", "T1, page 3", "a.md")
+    base.close()
+    native = types.SimpleNamespace(content=TAR, path="a.md", kind="code")
+    assert load([native])[0].origin == "explicit"
+
+
 # Shapes that no row names: spellings, bodies and lists further in.
 
 Ranked = namedtuple("Ranked", "index document relevance_score")
@@ -509,6 +524,14 @@ UNLISTED: dict[str, object] = {
         }}},
         {"id": "2", "document": {"id": "2", "derivedStructData": {
             "title": "T2", "link": "gs://b/2.pdf", "snippets": [{"snippet": FIND}],
+        }}},
+    ]},
+    "vertex ai search in Python": {"results": [
+        {"id": "1", "document": {"name": "projects/p/documents/1", "id": "1", "derived_struct_data": {
+            "title": "T1", "link": "gs://b/1.pdf", "extractive_answers": [{"content": TAR}],
+        }}},
+        {"id": "2", "document": {"name": "projects/p/documents/2", "struct_data": {
+            "title": "T2", "link": "https://e.org/2", "content": FIND,
         }}},
     ]},
     "vertex ai chunks": {"results": [
