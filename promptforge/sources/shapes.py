@@ -756,7 +756,8 @@ def _read_columns(found: Fields) -> list[list[Any]] | None:
     cells = chain(*(one if type(one) is list else [one] for one in texts))  # a list: sentences
     if not texts or len(columns) < 2 or not same or not all(isinstance(c, str) for c in cells):
         return None
-    if _labels(found, (*KEYS["name"], *KEYS["place"])):  # a page with highlights and their scores
+    # A page with highlights and their scores; a hit that has each of its fields in a list.
+    if _labels(found, _LABEL_KEYS if len(texts) == 1 else (*KEYS["name"], *KEYS["place"])):
         return None
     if text == "documents":
         columns["document"] = columns.pop("documents")

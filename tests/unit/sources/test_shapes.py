@@ -448,6 +448,11 @@ def test_scores_that_contradict_the_order_of_a_search_do_not_turn_it_round() -> 
     assert "PF214" not in [one.code for one in agreed.warnings]
 
 
+def test_a_hit_with_lists_of_one_value_keeps_what_stands_beside_them() -> None:
+    (item,) = load([{"title": ["T1"], "body": [TAR], "path": ["a.md"], "score": 1.5}])  # Tantivy
+    assert (item.content, item.name, item.path, item.score) == (TAR, "T1", "a.md", 1.5)
+
+
 def test_hits_of_typesense_keep_the_order_of_a_hybrid_search() -> None:
     hits = [
         {
