@@ -354,7 +354,7 @@ def test_parts_of_pydantic_ai_go_one_by_one() -> None:
         parts=[types.SystemPromptPart("be brief"), types.UserPromptPart("old " * 900)]
     )
     old = types.ModelResponse(
-        parts=[types.ThinkingPart("hm", **signed), types.TextPart("o " * 900)]
+        parts=[types.ThinkingPart("hm", **signed), types.TextPart("o " * 2900)]
     )
     now = types.ModelRequest(parts=[types.UserPromptPart("now")])
     call = types.ModelResponse(
