@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -46,21 +45,16 @@ def _groups() -> list[_Group]:
 def encoding_of_git(path: StrPath) -> str | None:
     """Return the encoding that `.gitattributes` name for a real file; None for others."""
     file = Path(path)
-    for folder in _folders_above(file):
-        with suppress(OSError, ItemError):  # git is asked only where one of them speaks of it
-            if b"encoding=" in read_bytes(folder / ".gitattributes", note=False):
-                asked = "check-attr", "-z", "working-tree-encoding", "encoding", "--", file.name
-                values = run_git(file.parent, *asked).split("\0")[2::3]
-                return next(filter(_NAME.fullmatch, values), None)
-    return None
-
-
-def _folders_above(file: Path) -> Iterator[Path]:
-    """Yield the folders that a file is in, up to the top of its work tree: none without git."""
-    with suppress(ItemError):
+    with suppress(ItemError):  # none without git
         top = work_tree(file.parent) if file.name else None
-        if top is not None:
-            yield from (folder for folder in file.parents if is_inside(folder, top))
+        above = [folder for folder in file.parents if top is not None and is_inside(folder, top)]
+        for folder in above:
+            with suppress(OSError, ItemError):  # git is asked only where one of them speaks of it
+                if b"encoding=" in read_bytes(folder / ".gitattributes", note=False):
+                    asked = "check-attr", "-z", "working-tree-encoding", "encoding", "--", file.name
+                    values = run_git(file.parent, *asked).split("\0")[2::3]
+                    return next(filter(_NAME.fullmatch, values), None)
+    return None
 
 
 def guess_encoding(data: bytes) -> str | None:

@@ -247,15 +247,13 @@ def _settle_order(search: list[Item], diagnostics: Diagnostics) -> None:
     ranks = [search[place].relevance for place in told]
     if len(words) != 1 or ranks[0] >= ranks[-1] or ranks != sorted(ranks):
         return
-    if "lower" in words:
-        message = "the first result has the worst score, if lower is better"
-        message = f"{message}; if it is the best, set score_order: higher"
-    else:
-        message = "the first result has the worst score, if higher is better; its order counts"
-        message = f"{message}; if the last is the best, set score_order: higher"
+    message = "the first result has the worst score, if lower is better; if it is the best"
+    if "higher" in words:
+        message = "the first result has the worst score, if higher is better, so their order counts"
+        message += "; if the last is the best"
         for place in told:
             search[place] = msgspec.structs.replace(search[place], score_order="given")
-    diagnostics.add("PF214", message, severity="info")
+    diagnostics.add("PF214", f"{message}, set score_order: higher", severity="info")
 
 
 def to_item(
