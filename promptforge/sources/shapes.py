@@ -410,11 +410,10 @@ def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
     """
     others = {*KEYS["name"], *KEYS["place"], *KEYS["id"], "summary", "expanded", "type", "kind"}
     texts = {
-        key: exact_str(value).strip()
+        key: "\n\n".join(map(exact_str, value)) if type(value) is list else exact_str(value)
         for key, value in body.items()
-        if isinstance(value, str) and _USUAL.get(_fold(key), key) not in others
+        if _USUAL.get(_fold(key), key) not in others and _reads_as_texts(value)
     }
-    texts = {key: text for key, text in texts.items() if _reads_as_text(text)}
     if not texts or "summary" in body:
         return None, None
     key = max(texts, key=lambda key: len(texts[key]))
@@ -428,7 +427,13 @@ def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
         notes.say(
             "PF201", f"content is read from {quote(key)}, the longest text, not from {listed}"
         )
-    return key, body[key]
+    return key, texts[key]
+
+
+def _reads_as_texts(value: Any) -> bool:
+    # Vespa keeps the chunks of a document in a list.
+    texts = value if type(value) is list and value else [value]
+    return all(isinstance(text, str) and _reads_as_text(text.strip()) for text in texts)
 
 
 def _reads_as_text(text: str) -> bool:

@@ -491,6 +491,10 @@ UNLISTED: dict[str, object] = {
             {"id": "2", "relevance": 0.8, "fields": {"text": FIND}},
         ]}]},
     ]}]}},
+    "vespa chunks": {"root": {"children": [
+        {"id": "1", "relevance": 0.9, "fields": {"title": "T1", "chunks": [TAR, "A second part of the page."]}},
+        {"id": "2", "relevance": 0.8, "fields": {"chunks": [FIND], "tags": ["a b", "c d"]}},
+    ]}},
     "typesense groups": {"found": 2, "grouped_hits": [
         {"group_key": ["a"], "hits": [{"document": {"id": "1", "text": TAR}, "text_match": 9}]},
         {"group_key": ["b"], "hits": [{"document": {"id": "2", "text": FIND}, "text_match": 5}]},
