@@ -734,7 +734,8 @@ def is_pair(value: Any) -> bool:
         return False
     first, second = value
     if _is_number(first) and type(first) is not str:
-        return isinstance(second, str | dict) and not _is_number(second)
+        is_record = isinstance(second, str | dict) or _text_in(mapping(second))
+        return bool(is_record) and not _is_number(second)
     return _is_number(second) and not isinstance(first, list | int | float)
 
 

@@ -780,6 +780,7 @@ UNLISTED: dict[str, object] = {
     "qdrant groups": {"groups": [{"id": n, "hits": [{"id": n, "version": 0, "score": 0.5, "payload": {"text": text}}]}
                                  for n, text in enumerate((TAR, FIND))]},
     "number first": [(0.9, TAR), (0.5, FIND)],
+    "number and object": [(n, types.SimpleNamespace(body=text)) for n, text in ((0.9, TAR), (0.5, FIND))],
     "bytes": [TAR.encode(), FIND.encode()],
     "bytes in a payload": [{"id": 1, "payload": {"text": TAR.encode()}}, {"id": 2, "payload": {"text": FIND}}],
     "no number": [(TAR, float("nan")), (FIND, 0.5)],
