@@ -38,7 +38,9 @@ def exact_str(value: str) -> str:
     return str.__str__(value)
 
 
-def copy_plain(value: object, say: Callable[[str], None], most: int = MAX_DATA_VALUES) -> Any:
+def copy_plain(
+    value: object, say: Callable[[str], None] = lambda change: None, most: int = MAX_DATA_VALUES
+) -> Any:
     """Return `value` as plain data; call `say` once for each sort of change.
 
     After `most` values the rest is left out, so that what holds itself, or never ends, does end.

@@ -809,7 +809,7 @@ def _arguments(text: str) -> str | None:
     try:
         arguments = json.loads(text)
         # The copy differs for NaN and 1e999, and for nesting too deep to be sent.
-        copy = copy_plain(arguments, lambda _: None, MAX_MESSAGE_VALUES)
+        copy = copy_plain(arguments, most=MAX_MESSAGE_VALUES)
         if isinstance(arguments, dict) and copy == arguments:
             plain = json.dumps(arguments, ensure_ascii=False)
             return plain if SURROGATE.search(plain) else text

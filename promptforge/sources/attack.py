@@ -186,7 +186,7 @@ def _read_plain(thing: _Object) -> _Object | None:
     given = next((one for one in ids if isinstance(one, str)), "")
     if not _ID.fullmatch(given) or not isinstance(thing.get("name"), str):
         return None
-    plain = copy_plain(thing, lambda change: None)
+    plain = copy_plain(thing)
 
     def names(key: str, other: str = "") -> list[str]:
         return names_in(plain.get(key)) or names_in(plain.get(other))

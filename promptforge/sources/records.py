@@ -302,17 +302,13 @@ class _Notes:
         return ItemError(message, where=self._where, field=field)
 
 
-def _silent(change: str) -> None:
-    """Say nothing of a conversion: the caller judges the copy."""
-
-
 # ---- many records
 
 
 def _each(records: Any, where: str, diagnostics: Diagnostics) -> Iterable[Any]:
     """Yield the records; an iterable that fails half way ends there, and that is said."""
     if issubclass(type(records), Mapping) and is_failure(records):
-        shown = quote(json.dumps(copy_plain(records, _silent), ensure_ascii=False), 120)
+        shown = quote(json.dumps(copy_plain(records), ensure_ascii=False), 120)
         raise ItemError(f"the error of a store or server, and no items: {shown}", where=where)
     page = read_page(records)
     if page is not None:
@@ -535,7 +531,7 @@ def _text(value: object, name: str, notes: _Notes) -> str | None:
     else:
         notes.say("PF202", f"{name}: expected text, found {type_name_of(value)}; left out")
         return None
-    return str(copy_plain(value, _silent))
+    return str(copy_plain(value))
 
 
 def _as_json(value: object) -> str | None:
@@ -602,7 +598,7 @@ def _flag(value: object, name: str, notes: _Notes) -> bool:
         return bool(value)
     expected = f"expected true or false, found {type_name_of(value)}"
     known = {"true": True, "false": False, "1": True, "0": False}
-    word = str(copy_plain(value, _silent)).lower()
+    word = str(copy_plain(value)).lower()
     if word not in known:
         notes.say("PF202", f"{name}: {expected}; left out")
         return False

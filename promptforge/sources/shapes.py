@@ -142,7 +142,7 @@ _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?\s*")
 @guarded
 def parse_number(value: object) -> float | None:
     """Return a number, also one of NumPy, or in a text: `0.85`, `0,85`, `1,234.5`, `85 %`."""
-    plain = copy_plain(value, lambda change: None)
+    plain = copy_plain(value)
     # To read a text of a million digits takes seconds, and no number needs a hundred.
     if isinstance(plain, bool) or not isinstance(plain, int | float | str) or len(str(plain)) > 100:
         return None
@@ -470,7 +470,7 @@ def find_id(record: Fields) -> str | None:
     found = [record[key] for key in KEYS["id"] if record.get(key) is not None]
     # Databases hand out numbers and UUIDs, vector stores bytes, exports of MongoDB an object.
     first = mapping(found[0]).get("$oid", found[0]) if found else None
-    return None if first is None else str(copy_plain(first, lambda change: None))
+    return None if first is None else str(copy_plain(first))
 
 
 def _read_row(row: Mapping[str, str]) -> _MarkedShape:
