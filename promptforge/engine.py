@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .sources.gather import gather as gather
     from .sources.item_files import load_messages as load_messages
     from .sources.jobs import Job as Job
+    from .sources.objects import table_rows as table_rows
     from .sources.text_files import Search as Search
     from .syntax.syntax import Syntax as Syntax
     from .syntax.syntaxes import FORMAT_EXTENSIONS as FORMAT_EXTENSIONS
@@ -40,6 +41,7 @@ _HOMES = {
     "sources.gather": "SourceRequest gather",
     "sources.item_files": "load_messages",
     "sources.jobs": "Job",
+    "sources.objects": "table_rows",
     "sources.text_files": "Search",
     "syntax.syntax": "Syntax",
     "syntax.syntaxes": "FORMAT_EXTENSIONS format_of known_syntax",

@@ -29,7 +29,7 @@ from typing import IO, Any, NamedTuple, cast
 import msgspec
 
 from ..config.options import OPTION_VOCABULARY, Options
-from ..engine import Job, SourceRequest, gather, load_messages
+from ..engine import Job, SourceRequest, gather, load_messages, table_rows
 from ..errors import (
     Diagnostics,
     ItemError,
@@ -52,7 +52,7 @@ from ..prompts.providers import check_shape
 from ..sources.attack import TechniqueIndex, read_attack
 from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
-from ..sources.objects import is_there, table_rows, without_point
+from ..sources.objects import is_there, without_point
 from ..sources.shapes import ITEM_FIELDS
 from ..text.format import plural
 from ..text.words import late_pattern, late_property

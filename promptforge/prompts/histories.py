@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, Severity, quote, show_value, suggest_name, type_name_of
 from ..plain_data import MAX_MESSAGE_VALUES, copy_plain
-from ..sources.objects import fields_of, is_there, table_rows
+from ..sources.objects import table_rows
 from ..text.escape import SURROGATE
 from .libraries import (
     DATAS,
@@ -148,10 +148,22 @@ def read_messages(
 
 def _as_mapping(given: object) -> object:
     """Return a row of a database, or an object with a role, as a dict; any other message itself."""
-    kind = type(given)
-    if kind in (Message, dict, list, tuple) or hasattr(kind, "model_dump") or is_dataclass(kind):
+    kind: Any = type(given)
+    known = kind in (Message, list, tuple) or hasattr(kind, "model_dump") or is_dataclass(kind)
+    if known or issubclass(kind, Mapping):
         return given
-    fields = fields_of(given) or {}
+    row: Any = given
+    try:
+        if hasattr(kind, "_asdict"):  # of a named tuple, and of SQLAlchemy
+            return row._asdict()
+        if hasattr(kind, "keys"):
+            return {key: row[key] for key in list(row.keys())}
+        names = getattr(kind, "__struct_fields__", None) or list(vars(row))
+        fields = {name: getattr(row, name) for name in names if name[:1] != "_"}
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # as in `read_message`
+        return given
     return fields if "role" in fields else given
 
 
@@ -208,7 +220,7 @@ class _MessageReader:
             self.say(change, "warning" if "left out" in change else "info")
 
         # A row of pandas has NaN where it has no value.
-        value = {key: one for key, one in value.items() if one is None or is_there(one)}
+        value = {k: one for k, one in value.items() if type(one) is not float or one == one}
         message = copy_plain(value, say, MAX_MESSAGE_VALUES)
         return [
             self._sound(each) for part in self._unwrap(dict(message)) for each in self._read(part)
