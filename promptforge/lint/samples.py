@@ -105,6 +105,9 @@ def _failures(templates: Templates, pair: LayoutFormat) -> dict[tuple[str, str |
         layout = templates.layout(pair.layout, pair.format)
     except PromptForgeError as error:
         return {("PF814", None): str(error)}
+    if layout.page_uses.isdisjoint(("items", "sections", "explicit", "similarity")):
+        message = "prints no item: {% for item in items %}{{ item.text }}{% endfor %} prints all"
+        found["PF133", layout.page_name] = message
     for changes in _SETTINGS:
         # All together, one with every field, one with few, none: each takes other branches.
         for some in (items, items[:1], items[1:2], []):

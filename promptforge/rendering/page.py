@@ -388,8 +388,10 @@ class Page:
         parts = self.break_up(parts, chosen)
         self.notes += change_notes(changes)
         while parts and self.layout.settings.trim_end and self.layout.syntax.is_trimmable:
-            parts[-1] = parts[-1].rstrip(_WHITE)
-            if parts[-1]:
+            trimmed = parts[-1].rstrip(_WHITE)
+            if len(trimmed) < len(parts[-1]):  # else the part stays the item's own text
+                parts[-1] = trimmed
+            if trimmed:
                 break
             parts.pop()
         return parts

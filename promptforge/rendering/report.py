@@ -469,6 +469,8 @@ def say_of_report(report: Report, diagnostics: Diagnostics) -> None:
     elif items and not packed.chosen:
         _say_all_dropped(report, reasons, diagnostics)
     _say_of_items(page, packed, diagnostics)
+    if report.templates.own:
+        _say_unprinted(report, diagnostics)
     options = page.options
     if (options.min_score, options.max_items, options.min_worth) != (None, None, None):
         from ..selection.thresholds import say_of_limits
@@ -504,6 +506,23 @@ def _say_all_dropped(report: Report, reasons: Mapping[str, int], diagnostics: Di
     if values:
         message += f"; the {field}s there are: {list_names([quote(value) for value in values])}"
     diagnostics.add("PF114", message)
+
+
+def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
+    """Name the items that were chosen, and that a template of the user's leaves out."""
+    page, chosen = report.page, report.packed.chosen
+    parts = set(map(id, page.parts(chosen))) if chosen else set()
+    texts = [page.views.view(index, variant)["text"] for index, variant in chosen.items()]
+    if all(id(text) in parts and not text.isspace() for text in texts):
+        return
+    from .source_map import find_unprinted
+
+    lost = find_unprinted(page, chosen, report.templates)
+    if lost:
+        message = f"the templates print nothing of {plural(len(lost), 'item', 'items')}"
+        message += f" that had room{_named(report, lost)}"
+        message += "; print {{ item.text }} of every item, or leave them out by kinds or paths"
+        diagnostics.add("PF133", message, where=page.layout.page_name)
 
 
 def _say_of_items(page: Page, packed: Plan, diagnostics: Diagnostics) -> None:

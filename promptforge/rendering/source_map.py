@@ -25,21 +25,31 @@ from .page import Page
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FLAGS = ("headers", "line_numbers", "scores", "code", "query")
+_SHOWING = frozenset({"text", "content", "summary", "title", "name", "path", "url", "id"})
+_SHOWING |= {"metadata"}
+"""Fields that tell a reader which item it is; others, such as `kind`, choose what is printed."""
 _origin_of = attrgetter("item", "form", "template", "line")
 
 
 class _WatchedItem(Fields):
     """An item on the page that tells when a template asks for one of its fields."""
 
-    __slots__ = ("asked", "index")
+    __slots__ = ("asked", "index", "shown")
 
     asked: list[_WatchedItem]
     index: int
+    shown: set[int]
+    """The indices of items: a template has asked for something of each to show."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a field. The templates' `getattr` asks by `get`, but for plain `Fields`."""
         self.asked.append(self)
-        return self[key] if key in self else Missing()
+        if key not in self:
+            return Missing()
+        value = self[key]
+        if key in _SHOWING and str(value or "").strip():
+            self.shown.add(self.index)
+        return value
 
 
 class _Piece(NamedTuple):
@@ -61,7 +71,7 @@ def map_text(
     `ids` names the items by their indices.
     """
     asked: list[_WatchedItem] = []
-    variables = _watch(page, chosen, asked)
+    variables = _watch(page, chosen, asked, set())
     use_tank(page.tank, len(chosen), len(text))
     pieces = _tightened(page, _pieces(templates.trace(page.layout.page_name, variables), asked))
     spans: list[Span] = []
@@ -93,6 +103,18 @@ def map_text(
     return spans
 
 
+def find_unprinted(page: Page, chosen: Mapping[int, Variant], templates: Templates) -> list[int]:
+    """Return the items of `chosen` that the page leaves out, as one within a condition does.
+
+    The page is printed once more, since it may print an item by fields other than its `text`.
+    """
+    shown: set[int] = set()
+    variables = _watch(page, chosen, [], shown)
+    use_tank(page.tank, len(chosen), sum(len(item["text"]) for item in variables["items"]))
+    deque(templates.trace(page.layout.page_name, variables), maxlen=0)
+    return [index for index in chosen if index not in shown]
+
+
 def _print_item(page: Page, piece: _Piece, templates: Templates, view: Fields) -> list[_Piece]:
     use_tank(page.tank, 1, len(piece.text))
     template = page.layout.item_template(view["kind"]).name or ""
@@ -104,7 +126,9 @@ def _print_item(page: Page, piece: _Piece, templates: Templates, view: Fields) -
     return _with_texts(inner, texts)
 
 
-def _watch(page: Page, chosen: Mapping[int, Variant], asked: list[_WatchedItem]) -> dict[str, Any]:
+def _watch(
+    page: Page, chosen: Mapping[int, Variant], asked: list[_WatchedItem], shown: set[int]
+) -> dict[str, Any]:
     variables = page.page_variables(chosen)
     in_order = [e.index for e in flatten_sections(page.sections(chosen))]
 
@@ -119,7 +143,7 @@ def _watch(page: Page, chosen: Mapping[int, Variant], asked: list[_WatchedItem])
         found = []
         for view in views:
             item = _WatchedItem(view)
-            item.asked, item.index = asked, indices[id(view)].popleft()
+            item.asked, item.shown, item.index = asked, shown, indices[id(view)].popleft()
             found.append(item)
         return found
 

@@ -83,3 +83,13 @@ def test_no_vocabulary_is_loaded_unless_costs_are_asked_for(
     write({"templates/mine/item.md.j2": LONG, "templates/mine/layout.yaml": "base: chunks"})
     assert run("check", "--no-costs").code == 0 and set(asked) == {"characters"}
     assert run("check").code == 0 and set(asked) == {"characters", "o200k_base"}
+
+
+def test_a_page_that_prints_no_item() -> None:
+    write({"templates/mine/layout.md.j2": "Hello\n", "templates/mine/item.md.j2": ITEM})
+    assert "PF133 prints no item" in run("check", "templates").out
+    some = (
+        "{% for item in items %}{% if item.kind == 'code' %}{{ item.text }}{% endif %}{% endfor %}"
+    )
+    write({"templates/mine/layout.md.j2": some})
+    assert "PF133" not in run("check", "templates").out

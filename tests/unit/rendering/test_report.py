@@ -138,3 +138,47 @@ def test_where_all_are_dropped_the_limit_that_bound_them_is_named(
         items.append(pf.Item(content="word " * 90, origin="similarity", score=0.5))
     (message,) = (d.message for d in pf.render(items, **options).warnings if d.code == "PF114")
     assert message.endswith(f"; a larger {option} has room for more")
+
+
+LOOP = "{% for item in items %}"
+ITEMS = [
+    {"kind": "code", "name": "a", "content": "one"},
+    {"kind": "text", "name": "b", "content": "two", "origin": "similarity", "score": 0.5},
+]
+
+
+def _left_out(page: str, item: str = "{{ item.content | prose }}") -> str:
+    """Return the end of the message about items that the templates leave out."""
+    templates = {"mine/layout.md.j2": page, "mine/item.md.j2": item}
+    result = pf.render(ITEMS, templates=templates, layout="mine")
+    return "".join(each.message for each in result.warnings if each.code == "PF133")
+
+
+@pytest.mark.parametrize(
+    ("page", "item", "names"),
+    [
+        (LOOP + "{% if item.kind == 'code' %}{{ item.text }}{% endif %}{% endfor %}", "x", '"b"'),
+        ("{% for s in explicit %}{{ s.title }}{% endfor %}", "x", '"a", "b"'),
+        (LOOP + "{% if loop.first %}{{ item.text }}{% endif %}{% endfor %}", "x", '"b"'),
+        ("{% extends '_page.md.j2' %}{% block boddy %}{{ items }}{% endblock %}", "x", '"a", "b"'),
+        (LOOP + "{{ item.text }}{% endfor %}", "{% if item.score < 1 %}x{% endif %}\n\n", '"a"'),
+        ("Hello", "x", '"a", "b"'),
+    ],
+)
+def test_an_item_that_the_templates_leave_out_is_named(page: str, item: str, names: str) -> None:
+    assert f" that had room: {names}; print {{{{ item.text }}}}" in _left_out(page, item)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        LOOP + "{{ item.text }}{% endfor %}",
+        LOOP + "| {{ item.title }} | {{ item.content }} |\n{% endfor %}",
+        "{% set all %}" + LOOP + "{{ item.text }}{% endfor %}{% endset %}{{ all }}",
+        "{% macro m(list) %}{% for item in list %}{{ item.text }}{% endfor %}{% endmacro %}"
+        "{{ m(items) }}",
+        "{% for s in sections %}{% for item in s['items'] %}{{ item.text }}{% endfor %}{% endfor %}",
+    ],
+)
+def test_a_page_prints_items_in_its_own_way(page: str) -> None:
+    assert _left_out(page) == ""
