@@ -356,6 +356,11 @@ class _ScopeWalk(NodeVisitor):
             return FINISHED_TEXT_SHAPE
         if node.name in ("first", "last"):
             return _member(shape)
+        if shape is FINISHED_TEXT_SHAPE and node.name in _TEXT_FILTERS:
+            if node.name not in ("indent", "trim") and not isinstance(node.node, nodes.Filter):
+                message = f'"{node.name}" leaves a finished text to be escaped again, on one line'
+                self._say(node, "PF810", f"{message}; only indent and trim keep it as it is")
+            return FINISHED_TEXT_SHAPE
         if node.name in _TEXT_FILTERS and shape is LONG_TEXT_SHAPE:
             return LONG_TEXT_SHAPE
         return (shape or ANY_SHAPE) if node.name in ("default", "sort") else VALUE_SHAPE

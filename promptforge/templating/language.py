@@ -205,6 +205,8 @@ def _text_filter(change: Callable[..., str]) -> Callable[..., str]:
         changed = change(to_text(value), *arguments, **named)
         if isinstance(value, VerbatimContent):
             return value.with_text(changed)
+        if isinstance(value, Safe) and change in (_indent, str.strip):  # blanks break no escape
+            return type(value)(changed)
         if isinstance(value, Content):  # still the long text of an item, not a label
             # In plain text, `source: x` in capitals may be a line of the template.
             return Content(mark_template_lines(changed))
@@ -226,7 +228,7 @@ def _indent(text: str, width: int = 4, first: bool = False) -> str:
         raise TemplateError(f"indent takes a width from 0 to {MAX_INDENT_CHARS}; got {width}")
     margin = " " * width
     burn_for_text(text.count("\n") * width)
-    return margin * first + text.replace("\n", "\n" + margin)
+    return margin * first + re.sub(r"\n(?=.)", "\n" + margin, text)
 
 
 def _sort(values: Any, attribute: str | None = None, reverse: bool = False) -> list[Any]:
@@ -322,6 +324,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
 }
 """The filters of templates; `templates/README.md` explains each."""
 MARKDOWN_FILTERS = frozenset({"code", "fence", "prose"})
+_CHANGES = frozenset({"upper", "lower", "replace", "title", "truncate"})
+"""Filters that would change the marks of Markdown with the text."""
 TEMPLATE_TESTS = frozenset(
     {"defined", "undefined", "none", "number", "string", "sequence"}
     | {"odd", "even", "true", "false", "in", "eq"}
@@ -349,6 +353,11 @@ def check_filters(
         elif name in MARKDOWN_FILTERS and not reader.syntax.has_fences:
             message = f'"{name}" makes Markdown, and this template is not: print the value as it is'
             reader.refuse(node, "PF809", message)
+        elif name in _CHANGES and reader.syntax.has_fences:
+            before = node.node
+            if isinstance(before, nodes.Filter) and before.name in (*MARKDOWN_FILTERS, "framed"):
+                message = f'"{name}" cannot change what "{before.name}" has made; write it before:'
+                reader.refuse(node, "PF803", f"{message} | {name} | {before.name}")
 
 
 def _own_copy(value: Any) -> Any:

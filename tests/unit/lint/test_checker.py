@@ -47,6 +47,7 @@ TEMPLATES: dict[str, tuple[str, str, str]] = {
     "<pre>\n{{ item.name }}": ("PF809", "1:1", "<pre"),
     "```\n{{ item.content }}\n```": ("PF809", "2:9", "content"),
     "{{ item.content }}": ("PF810", "1:4", "item.content"),
+    "{{ item.content | prose | upper }}": ("PF803", "1:27", "upper"),
     "{% if item.start_line > 3 %}{% endif %}": (
         "PF814",
         "1:1",
@@ -87,6 +88,7 @@ PAGES: dict[str, tuple[str, str]] = {
     ),
     "{% for item in items %}{{ item.txt }}{% endfor %}": ("PF806", "1:32"),
     "{% for x in sources %}{{ x.nme }}{% endfor %}{{ headers }}": ("PF802", "1:49"),
+    "{% for item in items %}{{ item.text | lower }}{% endfor %}": ("PF810", "1:39"),
     '{% extends "_page.md.j2" %}\nHello\n{% block body %}{% endblock %}': ("PF812", "2:1"),
     '{# x #}\n\n{% extends "_page.md.j2" %}\n{% block body %}{% endblock %}': ("PF812", "2:1"),
     '{% extends "_page.md.j2" %}\n{% block bdy %}{% endblock %}': ("PF813", "2:10"),

@@ -152,7 +152,7 @@ def test_templates_that_include_each_other_without_end_are_read_in_no_time() -> 
         write({f"templates/mine/_{n}.md.j2": text if n < 39 else "{{ nosuch }}"})
     write(
         {
-            "templates/mine/layout.md.j2": '{% include "mine/_0.md.j2" %}',
+            "templates/mine/layout.md.j2": '{% include "mine/_0.md.j2" %}' + PAGE,
             "templates/mine/item.md.j2": ITEM,
         }
     )

@@ -212,6 +212,38 @@ def test_no_filter_makes_a_content_into_a_line_of_the_template(change: str, tmp_
     assert [line for line in text.splitlines() if line.startswith("SOURCE")] == ["SOURCE: p.py"]
 
 
+NESTED = {
+    "md": ("**{{ item.path }}**\n\n{{ item.content | framed }}", "1. **p.py**\n\n   ````\n   ```"),
+    "xml": ("<a>\n{{ item.content }}\n</a>", "1. <a>\n   ```\n\n   &lt;b\n   </a>"),
+    "yaml": ("a:\n  - {{ item.content }}", "- a:\n     - |2-\n       ```\n\n       <b"),
+    "txt": ("a: {{ item.path }}\n{{ item.content }}", "1. a: p.py\n   ```\n\n   <b"),
+}
+
+
+@pytest.mark.parametrize("ending", NESTED)
+def test_a_finished_text_is_indented_as_it_is(ending: str, tmp_path: Path) -> None:
+    item, begins = NESTED[ending]
+    page = "{% for item in items %}1. {{ item.text | trim | indent(3) }}\n{% endfor %}"
+    if ending == "yaml":
+        page = page.replace("1.", "-")
+    text = render(tmp_path, item, ending, page, path="p.py", content="```\n\n<b")
+    assert text.startswith(begins)
+
+
+def test_prose_stands_in_a_list_and_a_fence_begins_a_line(tmp_path: Path) -> None:
+    item = "- {{ item.content | prose | indent(2) }}\n- {{ item.content | framed | indent(2) }}"
+    text = render(tmp_path, item, "md", content="# a\nb")
+    assert text.rstrip("\n") == "- \\# a\n  b\n- \n```\n  # a\n  b\n  ```"
+
+
+def test_a_filter_does_not_change_the_marks_of_another(tmp_path: Path) -> None:
+    message = '"truncate" cannot change what "prose" has made; write it before: | truncate | prose'
+    with pytest.raises(TemplateError) as caught:
+        render(tmp_path, "{{ item.content | prose | truncate(9) }}", "md")
+    assert message in str(caught.value)
+    assert render(tmp_path, "{{ item.name | prose | default('none') }}", "md").strip() == "none"
+
+
 def test_json_prints_a_value_once(tmp_path: Path) -> None:
     item = '{"a": {{ item.metadata | tojson }}, "b": {{ item.content | tojson }}}'
     page = "[{% for item in items %}{{ item.text }}{% endfor %}]"
