@@ -29,10 +29,11 @@ from ..templating.failures import (
     locate_mistake,
     locate_node,
     node_offset,
+    unknown_name,
     word_after,
     word_length,
 )
-from ..templating.language import FILTERS, LOOP_FIELDS, TEMPLATE_TESTS, Environment, check_filters
+from ..templating.language import FILTERS, LOOP_FIELDS, Environment, check_filters
 from ..yaml_reader import load_shipped_yaml
 from .findings import Edit, Finding, LintedText
 from .yaml_files import misspelt_kind
@@ -78,18 +79,22 @@ def _twice(root: nodes.Template, text: str) -> Iterator[TemplateMistake]:
 def _near_tags(text: str) -> Iterator[TemplateMistake]:
     """Yield text that was meant as a tag or a value and is printed as it stands."""
     for found in _NEAR_TAG.finditer(blank_tags(text)):
-        if found["value"]:
-            meant = f"{{{{ {found['value'].strip()} }}}}"
+        new = None
+        if found["word"]:
+            meant = "{{ item.content }} for an item, {{ item.text }} on a page"
+        elif found["value"]:
+            new = meant = f"{{{{ {found['value'].strip()} }}}}"
         else:
-            meant = re.sub(r"\A\{\s+|\s+\}\Z", lambda end: end[0].strip(), found[0])
+            new = meant = re.sub(r"\A\{\s+|\s+\}\Z", lambda end: end[0].strip(), found[0])
         message = f"is not a tag and is printed as it is; write {meant}"
-        yield TemplateMistake(found.start(), len(found[0]), message, meant)
+        yield TemplateMistake(found.start(), len(found[0]), message, new)
 
 
-# `{ % if x % }`, `{ { item.name } }`, and other languages' `{item.name}` and `${item.name}`.
+# `{ % if x % }`, `{ { item.name } }`, other languages' `{item.name}`, `${item.name}`, `{context}`.
 _NEAR_TAG = re.compile(
     r"\{[ \t]+%[^{}\n]{1,200}%[ \t]*\}|\{[ \t]+\{[^{}\n]{1,200}\}[ \t]+\}"
     r"|\$?\{(?P<value>[ \t]*(?:item|loop|section|part)\.\w+[^{}\n]{0,200})\}"
+    r"|(?<![\w\]}$])\{(?P<word>content|page_content|context|context_str|documents)\}"
 )
 
 
@@ -107,7 +112,7 @@ class _Collector(TemplateReader):
         if code == "PF803" and isinstance(node, nodes.Filter):
             new = certain_correction(node.name, FILTERS)
         elif code == "PF804" and isinstance(node, nodes.Test):
-            new = certain_correction(node.name, TEMPLATE_TESTS)
+            new = certain_correction(node.name, _ENVIRONMENT.tests)
         self.problems.append(TemplateMistake(at, length, message, new, code))
 
     warn = refuse
@@ -227,11 +232,6 @@ _FILTERS = {
 """Functions of other languages → the filter to use."""
 _TEXT_FILTERS = frozenset({"upper", "lower", "trim", "replace", "indent", "title", "truncate"})
 """Filters that leave a long text long."""
-_FIELDS = {
-    **{"file": "path", "filename": "path", "text": "content", "body": "content"},
-    **{"type": "kind", "lang": "language"},
-}
-"""Fields of other systems → the field of an item."""
 Scope = dict[str, Shape]
 Follow = Callable[[str, Mapping[str, Shape]], None]
 """Called with the name of an included template and its variables."""
@@ -461,14 +461,18 @@ class _ScopeWalk(NodeVisitor):
     visit_Name = visit_Getattr = visit_Getitem = _look_up
 
     def _unknown_name(self, node: nodes.Name, scope: Scope) -> None:
-        if node.name == "loop":
-            self._say(node, "PF802", 'there is no "loop" outside a for')
-        elif node.name == "super":
+        if node.name == "super":
             self._say(node, "PF802", "super() stands in a block")
+            return
+        known = set(scope) - {"super"} if len(self.problems) < MAX_GUESSES else set()
+        fields = scope.get("item", ANY_SHAPE).fields or {}
+        seen = {**PAGE_VARIABLES, **ITEM_VARIABLES}
+        if "caller" in scope and node.name in seen:
+            hint = unknown_name(node.name, seen)
         else:
-            known = set(scope) - {"super"} if len(self.problems) < MAX_GUESSES else set()
-            message = f'unknown variable "{node.name}"{suggest_name(node.name, known)}'
-            self._say(node, "PF802", message, certain_correction(node.name, known))
+            hint = unknown_name(node.name, known, fields)
+        message = f'unknown variable "{node.name}"{hint}'
+        self._say(node, "PF802", message, certain_correction(node.name, known))
 
     def _field(
         self, owner: Shape | None, name: str, place: tuple[int, int], absent: bool
@@ -487,8 +491,8 @@ class _ScopeWalk(NodeVisitor):
                 hint = "; ask each of its members: {% for one in … %}"
             message = f'"{name}": {owner.label} has no fields{hint}'
         else:
-            hint, new = _hint(owner, name, owner.fields)
-            message = f'{owner.label} has no field "{name}"{hint}'
+            new = certain_correction(name, owner.fields)
+            message = f'{owner.label} has no field "{name}"{unknown_name(name, owner.fields)}'
         self.problems.append(TemplateMistake(*place, message, new, "PF806"))
         return None
 
@@ -516,22 +520,6 @@ class _ScopeWalk(NodeVisitor):
 
 def _member(shape: Shape | None) -> Shape | None:
     return (shape.member or ANY_SHAPE) if shape else None
-
-
-def _hint(owner: Shape, name: str, fields: Mapping[str, Shape]) -> tuple[str, str | None]:
-    """Return the end of the message about an unknown field, and the name that `--fix` writes."""
-    new = certain_correction(name, fields)
-    if name == "text" and owner.label == "an item":
-        return ": only a page has it; here it is item.content", None
-    if "metadata" not in fields:
-        return suggest_name(name, fields), new
-    if name in _FIELDS:
-        return f'; did you mean "{_FIELDS[name]}"?', None
-    near = did_you_mean(name, fields)
-    if new is not None:
-        return near, new
-    hint = f"; what an item alone knows is in its metadata: item.metadata.{name}"
-    return hint + near.replace("; ", "; or ", 1), None
 
 
 # --- the files of folders -------------------------------------------------------------------------

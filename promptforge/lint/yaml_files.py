@@ -16,7 +16,7 @@ from ..config.layouts import LAYOUT_VOCABULARY, NO_BASE, LayoutSettings, shipped
 from ..config.options import OPTION_VOCABULARY, PROMPT_PARTS, TEMPLATE_OPTIONS, Options
 from ..config.profiles import PROFILE_VOCABULARY, load_profile
 from ..config.schema import Vocabulary
-from ..engine import Templates, format_of, list_tokenizers
+from ..engine import FORMAT_EXTENSIONS, Templates, format_of, list_tokenizers
 from ..errors import ProfileError, PromptForgeError, certain_correction, quote, suggest_name
 from ..files import tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
@@ -111,7 +111,7 @@ class LayoutFiles:
                     found[parts.ending].setdefault(parts.stem, name)
             for ending, files in sorted(found.items()):
                 page = files.pop("layout", None)
-                if page is not None:
+                if page is not None and FORMAT_EXTENSIONS.get(ending) in (None, ending):
                     yield LayoutFormat(layout, ending, page, files)
 
 

@@ -7,7 +7,7 @@ runs (`locate_node`), and an exception of a template that runs (`explain_failure
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ import jinja2
 from jinja2 import nodes
 from jinja2.debug import get_template_locals
 
-from ..errors import Excerpt, TemplateError, show_value, suggest_name
+from ..errors import Excerpt, TemplateError, did_you_mean, show_value, suggest_name
 from ..text.words import late_pattern
 from .limits import FuelSpentError, fuel_spent_error
 
@@ -135,6 +135,8 @@ _QUOTED_TEXT = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _ENDRAW = late_pattern(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
 _WORD = late_pattern(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
 _SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "endfi": "endif"}
+_ROLE_TAGS = ("chat", "message", "role", "completion")
+"""Tags of other systems for the messages of a prompt."""
 _OPERATORS = {"&": "and", "&&": "and", "||": "or", "!": "not ", "=": "=="}
 _JINJA_NAMES = {
     "end of statement block": "%}",
@@ -154,7 +156,16 @@ _TOKENS = {
 
 _ESCAPED = "each value is escaped by its place, and nothing switches that off"
 _NUMBERS = "round, decimals and percent print numbers"
-_HABITS = {"e": _ESCAPED, "escape": _ESCAPED, "safe": _ESCAPED, "int": _NUMBERS, "float": _NUMBERS}
+_HABITS = {
+    **dict.fromkeys(("e", "escape", "safe"), _ESCAPED),
+    **dict.fromkeys(("int", "float", "format"), _NUMBERS),
+    **dict.fromkeys(("items", "dictsort"), "for key in fields, and fields[key], goes through all"),
+    **dict.fromkeys(
+        ("map", "select", "selectattr", "list"), "{% for a in list if a.field %} chooses"
+    ),
+    "groupby": "the option group_by makes sections",
+    "strftime": 'dateformat("%d.%m.%Y") prints a date',
+}
 """Filter of Jinja → what stands for it here."""
 
 
@@ -169,6 +180,8 @@ _REFUSED = {
     "FilterBlock": '"filter" as a tag; a filter stands after a value: {{ value | upper }}',
     "CallBlock": '"call"; a macro is used as {{ name(value) }}',
     "Scope": f'"autoescape"; {_ESCAPED}',
+    "Import": 'import … as; {% from "NAME" import macro %} brings a macro',
+    "NSRef": "namespace; what a loop sets is gone after it, | length and loop.index count",
     "Slice": "a slice; | truncate(80) shortens a text, and | first gives the first of a list",
 }
 """Node of Jinja, or sign → what the language lacks, and the way out."""
@@ -338,6 +351,11 @@ def _no_tag(source: str, tag: TagSpan, opened: list[TagSpan]) -> TemplateMistake
     message = f'there is no tag "{tag.word}"'
     if tag.word in ("end", "") and opened:
         return _word(source, tag, f"{message}; {{% {ends[-1]} %}} closes what is open here")
+    if tag.word.removeprefix("end") in _ROLE_TAGS:
+        way_out = (
+            "`promptforge prompt` makes messages, each text by prompt/SET/system.txt.j2 and so on"
+        )
+        return _word(source, tag, f"{message}; {way_out}")
     known = _SPELT.get(tag.word)
     if known is None:
         return _word(source, tag, message + suggest_name(tag.word, [*KNOWN_TAGS, *ends]))
@@ -401,6 +419,11 @@ def _sign(source: str, tag: TagSpan, at: int, word: str) -> TemplateMistake | No
         )
     if word in ('"', "'"):
         return _quote(at, word)
+    sigil = re.compile(r"\{\{\s*[$#/>^!@.&{]").match(source, tag.start)
+    if sigil is not None and (sigil[0] == "{{{" or at < sigil.end()):
+        message = "{{ name }} prints a value here, and {% if … %} and {% for … in … %} choose and"
+        message = f"{sigil[0]} is of another template language; {message} repeat"
+        return TemplateMistake(tag.start, len(sigil[0]), message)
     before = re.search(r"\bis(\s+not)?\s*\Z", source[tag.start : at])
     if before is not None and word[:1] in ('"', "'"):
         sign = "!=" if before[1] else "=="
@@ -436,6 +459,39 @@ def _plain(message: str) -> str:
         what = _TOKENS.get(found[2], f'"{found[2]}"')
         return f"{what} stands where {_TOKENS.get(found[1], found[1])} belongs"
     return re.sub(r"^unexpected (?:char )?'(.*)'$", r'"\1" does not belong here', message)
+
+
+# --- names that are not there ---------------------------------------------------------------------
+
+_NAMES_HERE = {
+    **dict.fromkeys(("documents", "docs", "chunks", "nodes", "results"), "items"),
+    **dict.fromkeys(("context", "context_str"), "items"),
+    **dict.fromkeys(("doc", "document", "chunk", "node"), "item"),
+    **dict.fromkeys(("question", "input", "query_str"), "query"),
+    **dict.fromkeys(("page_content", "text", "body"), "content"),
+    **dict.fromkeys(("file", "filename", "source"), "path"),
+    **{"type": "kind", "lang": "language", "meta": "metadata"},
+}
+"""Names in templates of other systems → those of promptforge."""
+
+
+def unknown_name(name: str, known: Collection[str], fields: Collection[str] = ()) -> str:
+    """Return the end of the message about a name that is none of `known`.
+
+    These are the variables of a template, with the `fields` of its item, or the fields of a value.
+    """
+    meant = _NAMES_HERE.get(name)
+    if name == "loop":
+        return "; a loop has it: a page numbers items by {{ loop.index }}. {{ item.text }}"
+    if name in known:  # a variable of the template that uses the macro
+        return f"; a macro sees its own values alone, so give it {name} as one"
+    if name in fields:
+        return f'; did you mean "item.{name}"?'
+    if meant in known:
+        return f'; here it is "{meant}"'
+    if "metadata" in known and not did_you_mean(name, known):
+        return f"; what an item alone knows is in its metadata: item.metadata.{name}"
+    return suggest_name(name, known)
 
 
 # --- exceptions of a running template -------------------------------------------------------------
@@ -508,7 +564,7 @@ def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> Temp
         message = str(error.message)
         match = re.match(r'unknown variable "(.*)"$', message)
         if match:
-            message += suggest_name(match[1], variables)
+            message += unknown_name(match[1], variables, variables.get("item") or ())
         for pattern, plain in _OF_CALLS.items():
             message = re.sub(pattern, plain, message)
     elif isinstance(error, jinja2.TemplateNotFound):

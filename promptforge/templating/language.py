@@ -21,7 +21,7 @@ from jinja2.lexer import Token, TokenStream
 from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
 
-from ..errors import TemplateError, did_you_mean, suggest_name
+from ..errors import TemplateError, suggest_name
 from ..model import read_date
 from ..plugins import Plugin, call_plugin, failure_message, find_plugin
 from ..syntax.contents import clean_content
@@ -542,10 +542,9 @@ class Environment(jinja2.Environment):
             # The nearest name is found by comparing with all of them: too dear for a loop.
             again = f"the field {attribute!a}, which is not there, asked for again and again"
             burn_fuel(_UNKNOWN_FIELD_FUEL, again)
-            hint = suggest_name(attribute, obj)
-            if "metadata" in obj and not did_you_mean(attribute, obj):
-                hint = f"; what an item alone knows is in its metadata: item.metadata.{attribute}"
-            return self.undefined(f'there is no field "{attribute}"{hint}')
+            from .failures import unknown_name
+
+            return self.undefined(f'there is no field "{attribute}"{unknown_name(attribute, obj)}')
         if kind is LoopContext and attribute in LOOP_FIELDS:
             return getattr(obj, attribute)
         if isinstance(obj, dict):  # metadata, an open set all the way down

@@ -204,7 +204,9 @@ class Templates:
             format_of(parts.ending)
             for folder in self._chain(layout)
             for parts, _ in self.templates_of(folder)
+            # `layout.markdown.j2` is none: the format markdown ends in `md`.
             if parts.stem == "layout"
+            and FORMAT_EXTENSIONS.get(parts.ending) in (None, parts.ending)
         }
         shipped = [name for name in FORMAT_EXTENSIONS if name in own]
         return shipped + sorted(own - set(shipped))
@@ -347,7 +349,10 @@ class Templates:
         """Return the facts about `name` and all templates it draws on, as one."""
         if name in seen:
             chain = " → ".join([*seen, name])
-            message = f'extends or includes itself ({chain}); "shipped/{name}" is the original'
+            way_out = "take one of these out"
+            if name in self._shipped:
+                way_out = f'"shipped/{name}" is the original'
+            message = f"extends or includes itself ({chain}); {way_out}"
             raise TemplateError(message, where=name)
         if name not in self._facts:
             if len(seen) > MAX_TEMPLATE_CHAIN:

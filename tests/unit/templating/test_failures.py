@@ -16,6 +16,11 @@ from promptforge.errors import TemplateError
     [
         ("{{ item.pth }}", 'there is no field "pth"; did you mean "path"?'),
         ("{{ item.author }}", "is in its metadata: item.metadata.author"),
+        ("{{ item.text }}", 'there is no field "text"; here it is "content"'),
+        ("{{ title }}", 'unknown variable "title"; did you mean "item.title"?'),
+        ("{{ doc.content }}", 'unknown variable "doc"; here it is "item"'),
+        ("{{ loop.index }}", "a page numbers items by {{ loop.index }}. {{ item.text }}"),
+        ("{{$name}}", "{{$ is of another template language"),
         ("{% for a, b in item.metadata %}{% endfor %}", "for takes one name: of fields the key"),
         ("{{ itm.path }}", 'unknown variable "itm"; did you mean "item"?'),
         ("{{ headrs }}", 'unknown variable "headrs"; did you mean "headers"?'),
@@ -100,3 +105,9 @@ def test_an_error_names_the_template_and_the_line_that_failed_not_the_page(tmp_p
     with pytest.raises(TemplateError) as caught:
         pf.render([ITEM], templates=tmp_path, layout="t", format="plain")
     assert caught.value.where == "t/_part.txt.j2:4"
+
+
+def test_a_macro_of_another_file_sees_its_own_values_alone(tmp_path: Path) -> None:
+    write(tmp_path, {"_m.txt.j2": "{% macro head() %}{{ query }}{% endmacro %}"})
+    with pytest.raises(TemplateError, match="a macro sees its own values alone, so give it query"):
+        render(tmp_path, '{% from "_m.txt.j2" import head %}{{ head() }}')

@@ -42,7 +42,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         "{{ item }}{% autoescape false %}{{ item }}{% endautoescape %}",
         "nothing switches",
     ),
-    "import as": ('{% import "chunks/item.txt.j2" as c %}', '"import" is not part'),
+    "import as": ('{% import "chunks/item.txt.j2" as c %}', "import … as is not part"),
     "set of a field": ("{% set item.x = 1 %}", "is not part"),
     "a method": ("{{ item.content.upper() }}", "only macros and super() can be called"),
     "format": ("{{ '{0}'.format(item) }}", "only macros and super() can be called"),
