@@ -128,6 +128,8 @@ class LintTargets:
             message = f"the folder {quote(str(path))} holds no templates, layouts or profiles"
             if any(is_cases_file(path / name) for name in names if name.endswith(YAML_SUFFIXES)):
                 message += "; it holds cases, which `promptforge test` takes"
+            else:
+                message += f"; a template is {path / 'LAYOUT'}/item.md.j2, or layout.md.j2"
             raise OptionError(message)
 
     def _add_profiles(self, path: Path) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,9 +55,10 @@ def parse_template(
     """Return the tree of a template's text; never raises."""
     try:
         root = _ENVIRONMENT.tree(text, name)
-        return ParsedTemplate(
-            root, [*_twice(root, text), *_near_tags(text), *_refusals(root, text, name, syntax_of)]
-        )
+        problems = [*_twice(root, text), *_near_tags(text)]
+        if syntax_of(name).name not in ("json", "xml"):
+            problems += _joined_lines(text, fences=syntax_of(name).has_fences)
+        return ParsedTemplate(root, [*problems, *_refusals(root, text, name, syntax_of)])
     except jinja2.TemplateSyntaxError as error:
         return ParsedTemplate(None, [locate_mistake(text, error)])
     except RecursionError:
@@ -88,6 +90,35 @@ def _near_tags(text: str) -> Iterator[TemplateMistake]:
             new = meant = re.sub(r"\A\{\s+|\s+\}\Z", lambda end: end[0].strip(), found[0])
         message = f"is not a tag and is printed as it is; write {meant}"
         yield TemplateMistake(found.start(), len(found[0]), message, new)
+
+
+_IS_NO_LINE = re.compile(r"\{#.*?#\}|\{%[-+]?\s*raw\b.*?\bendraw\s*[-+]?%\}", re.DOTALL)
+_TAG_AT_END = re.compile(r"\{%[-+]?\s*((?:end)?(?:if|for)|include)\b[^{}]*(?<![-+])%\}\Z")
+
+
+_BEGINS_WITH_FENCE = re.compile(r"\s*\{\{[^{}]*\|\s*(?:framed|fence)\b")
+
+
+def _joined_lines(text: str, *, fences: bool) -> Iterator[TemplateMistake]:
+    """Yield tags after words that end their line, where the next one begins with words.
+
+    The line end after a tag is not printed, and templates of other systems count on it. Where the
+    syntax has `fences`, one begins a line of its own all the same.
+    """
+    own = _IS_NO_LINE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    start = 0
+    for line, after in pairwise(own.split("\n")):
+        tag = _TAG_AT_END.search(line)
+        goes_on = after.strip() and not after.lstrip().startswith(("{%", "{{-"))
+        if fences and _BEGINS_WITH_FENCE.match(after):
+            goes_on = False
+        if tag is not None and goes_on and re.sub(r"\{%.*?%\}", "", line).strip():
+            message = (
+                f"the line end after {{% {tag[1]} %}} is not printed, so the next line goes on"
+            )
+            message += " in this one; +%} keeps it"
+            yield TemplateMistake(start + tag.start(), len(tag[0]), message, None, "PF850")
+        start += len(line) + 1
 
 
 # `{ % if x % }`, `{ { item.name } }`, other languages' `{item.name}`, `${item.name}`, `{context}`.

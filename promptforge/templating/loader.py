@@ -299,6 +299,9 @@ class Templates:
         while name:
             if not self.is_layout(name):
                 message = f"there is no layout {quote(name)}{suggest_name(name, self.layouts())}"
+                if self._by_layout.get(name):
+                    message = f"{quote(name)} is no layout: it has neither a page, such as"
+                    message += " layout.md.j2, nor a layout.yaml with a base"
                 if chain:
                     raise TemplateError(message, where=self._settings_place(chain[-1]))
                 raise OptionError(message, option="layout", absent=name)
@@ -567,8 +570,9 @@ class Layout:
             if KIND_NAME.fullmatch(kind) and kind != "layout":
                 name = self._files.get(kind, name)
             if name is None:
-                file = f"item.{self.ending}.j2"
-                raise TemplateError(f'the layout "{self.name}" has no "{file}" for "{kind}"')
+                message = f'the layout "{self.name}" has no "item.{self.ending}.j2" for "{kind}"'
+                way_out = f"add it, or write base: chunks into {self.name}/layout.yaml"
+                raise TemplateError(f"{message}; {way_out}")
             template = self._templates.compile(name)
             if len(self._items) < MAX_REMEMBERED:
                 self._items[kind] = template

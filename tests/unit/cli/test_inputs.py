@@ -171,7 +171,7 @@ SAID: dict[str, tuple[int, str]] = {
     "check items.yaml": (2, "it holds items, which `promptforge render` takes"),
     "check cases.yaml": (2, "it holds cases, which `promptforge test` takes"),
     "check job.yaml": (2, "it is a job: `promptforge render --job`"),
-    "check dir": (2, "holds no templates, layouts or profiles"),
+    "check dir": (2, "or profiles; a template is dir/LAYOUT/item.md.j2"),
     "test nope": (2, 'there is no file or folder "nope"'),
     "test dir": (2, "holds no file of cases (`cases:` in a .yaml file)"),
     "test items.yaml": (4, "a file of cases has the key `cases` with a list"),

@@ -281,6 +281,19 @@ def test_unknown_layouts_and_formats_name_the_nearest() -> None:
         SHIPPED.layout("../x", "markdown")
 
 
+def test_what_a_layout_lacks_is_named_with_the_way_out(tmp_path: Path) -> None:
+    page = "{% for item in items %}{{ item.title }}{% endfor %}"
+    templates = write(tmp_path, {"a/page.md.j2": page, "b/layout.md.j2": page})
+    with pytest.raises(OptionError, match='"a" is no layout: it has neither a page, such as'):
+        templates.layout("a", "markdown")
+    with pytest.raises(TemplateError, match="add it, or write base: chunks into b/layout"):
+        templates.layout("b", "markdown").item_template("text")
+    templates = write(tmp_path, {"c/layout.markdown.j2": page})
+    assert templates.formats("c") == []
+    with pytest.raises(OptionError, match="it needs a page such as layout"):
+        templates.layout("c", "markdown")
+
+
 def test_layouts_based_on_each_other_are_named_in_their_circle(tmp_path: Path) -> None:
     templates = write(tmp_path, {"a/layout.yaml": "base: b", "b/layout.yaml": "base: a"})
     with pytest.raises(TemplateError, match="the layouts a → b → a are based on each other"):
