@@ -60,7 +60,6 @@ class _Keys(msgspec.Struct, frozen=True):
 
 
 CASE_KEYS = Vocabulary("key", rules_of(_Keys))
-"""The keys of a case."""
 # Keys that may stand above all cases of a file, too.
 _SHARED = ("items", "options", "templates", "profiles")
 _TOP = Vocabulary(
@@ -81,13 +80,9 @@ class GoldenCase(NamedTuple):
 
     name: str
     path: Path
-    """The file of cases."""
     line: int
-    """Its first line in the file."""
     number: int
-    """Its index in the file."""
     keys: dict[str, Any]
-    """Every key of `CASE_KEYS`, checked."""
     problem: str | None = None
     """The reason it cannot be run; `None` if it can."""
 

@@ -47,17 +47,13 @@ from ..text.escape import SURROGATE, to_label
 from ..yaml_reader import MAX_YAML_BYTES, find_invisible, load_yaml
 
 PROJECT_FILE = "promptforge.toml"
-"""The file with a project's settings."""
 SHARED_FILE = "pyproject.toml"
 """The file that may hold them in its table `[tool.promptforge]` instead."""
 PROJECT_FOLDER = ".promptforge"
 """The folder of templates and profiles that a project may bring."""
 PROJECT_KINDS = ("templates", "profiles")
-"""The folders in it, and the keys that name more of them."""
 MAX_PROJECT_PROFILES = 200
-"""The most profiles in one folder of a project."""
 MAX_PROJECT_FILE_BYTES = 1 << 20
-"""Bytes of a file of settings."""
 _TABLE = "[tool.promptforge]"
 # Short ones would be parts of texts, and shorter than any credential.
 _Secret = Annotated[str, msgspec.Meta(min_length=6, extra={"takes": "value (6 or more letters)"})]
@@ -85,7 +81,6 @@ PROJECT_VOCABULARY = Vocabulary(
     },
     FORMER_OPTIONS,
 )
-"""Every key of a project's settings."""
 
 
 class ProjectFile(NamedTuple):
@@ -94,7 +89,6 @@ class ProjectFile(NamedTuple):
     name: str
     """Within the project, such as `templates/chunks/item.md.j2`."""
     size: int
-    """Characters."""
     sha256: str
     invisible: int
     """Characters that its reader cannot see."""
@@ -104,9 +98,7 @@ class ProjectPlace(NamedTuple):
     """A project that has been found and not been read."""
 
     folder: Path
-    """Its path, with links resolved."""
     file: Path | None = None
-    """The file of its settings."""
 
     def __str__(self) -> str:
         """Return the file or folder that makes it a project, as seen from here."""
@@ -124,11 +116,9 @@ class Project(NamedTuple):
     templates: list[Path]
     profiles: list[Path]
     files: tuple[ProjectFile, ...]
-    """The files that would be used, sorted by name."""
     texts: dict[str, str]
     """Name of a file → its text; a vocabulary has none."""
     secret_allowlist: tuple[str, ...] = ()
-    """Values that the scan for credentials lets through."""
     for_cases: frozenset[str] | None = None
     """Names of the files that only its cases name; None where these were not looked for."""
 

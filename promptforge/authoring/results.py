@@ -54,7 +54,6 @@ class BuildManifest(msgspec.Struct, frozen=True, kw_only=True):
     templates: dict[str, str] = {}
     tokenizer: dict[str, Any] = {}
     items: list[str] = []
-    """A hash of each item given."""
     prefix: PromptPrefix | None = None
     """`None` but for a whole prompt."""
 
@@ -106,14 +105,12 @@ class ItemChange(msgspec.Struct, frozen=True, kw_only=True):
     """`None` if it was not given."""
     b: BuildItem | None
     delta: int
-    """Tokens in B less those in A."""
 
 
 class BuildDiagnostic(msgspec.Struct, frozen=True, kw_only=True):
     """One diagnostic of A, of B, or of both."""
 
     sides: list[str]
-    """`A`, `B`."""
     said: Diagnostic
 
 
@@ -121,7 +118,6 @@ class CommonPrefix(msgspec.Struct, frozen=True, kw_only=True):
     """The common beginning of two prompts."""
 
     same: list[str]
-    """The leading parts that are equal in both."""
     first: str | None
     """The first other part, named as in A, or as in B if A has no more; `None` if all are equal."""
     cached: bool | None
@@ -136,19 +132,15 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     figures: list[FieldDifference]
     """`tokens`, `characters`, and items `in`, `cut` and `out`, equal ones too."""
     items: list[ItemChange]
-    """All items: those of A in its order, then those that only B was given."""
     moved: bool
-    """True if the items of both texts stand in another order."""
     options: list[FieldDifference]
     profile: list[FieldDifference]
     templates: list[FieldDifference]
     tokenizer: list[FieldDifference]
     given: list[FieldDifference]
-    """Items given to one build only, by hash."""
     prefix: CommonPrefix | None
     """`None` but for two whole prompts."""
     warnings: list[BuildDiagnostic]
-    """Diagnostics of either build, each once."""
 
 
 def build_from_result(result: Result) -> Build:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MAX_GHOSTS, MAX_HITS = 60, 2000
 """Dropped items, and words of the query, that the text marks."""
 MAX_ROWS, MAX_ROWS_OF_NOTEBOOK = 2000, 200
-"""Items that are listed."""
 MAX_CHARS_OF_NOTEBOOK = 100_000
 """Characters of the text in a notebook, which keeps each output in its file."""
 MAX_ITEMS_IN_BAR = 200
@@ -52,12 +51,9 @@ class TextPart(NamedTuple):
     """A part of the text, of one item or of none."""
 
     item: int | None
-    """Number of the item."""
     hue: str
     ghosts: list[str]
-    """Names of the dropped items that would stand before it."""
     pieces: list[tuple[str, bool]]
-    """Its texts; true for words of the query."""
 
 
 def draw_page(result: Result) -> str:

@@ -29,7 +29,6 @@ from .inputs import take_options
 from .output import print_message, progress_line, typed_access, write_json
 
 MAX_FILES_NAMED = 5
-"""Result files that the summary names; of the rest it prints the number."""
 _RUN_OPTIONS = (
     *("to", "columns", "model", "workers", "engine", "address", "limit", "max_errors", "retry"),
     *("part_rows", "max_tokens_per_file", "workspace", "attack"),

@@ -237,7 +237,6 @@ class _SavedShape(msgspec.Struct):
     error: msgspec.Raw = msgspec.Raw()
     text: msgspec.Raw = msgspec.Raw()
     request: msgspec.Raw = msgspec.Raw()
-    """The request of a whole prompt."""
 
 
 def _read_saved(path: str) -> Build | BuildManifest:

@@ -41,13 +41,9 @@ if TYPE_CHECKING:
     from ..rendering.report import Report
 
 MAX_TABLE_ROWS = 60
-"""Rows of a table; further dropped items are only counted."""
 MAX_NAME_COLUMNS = 40
-"""Columns of a name inside a sentence."""
 MAX_DECISIONS = 5
-"""Items with a line on what they needed."""
 NO_PATH = "(no path)"
-"""Name of the section of items without a path."""
 STATUS_WORDS = {"included": "in", "trimmed": "cut", "dropped": "out"}
 
 

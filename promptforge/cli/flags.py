@@ -74,7 +74,6 @@ _FOLDER_FLAGS = (
     ("--exclude", "exclude", "GLOB", "In folders, skip files that match GLOB."),
 )
 FOLDER_FILTERS = ("include", "exclude", "ignored", "hidden", "secret_scan")
-"""Names of the flags that say which files of folders are read."""
 _GIT_FLAGS = (
     ("--git-diff", "git_diff", "[RANGE]", "Changes, as git diff has them [default: uncommitted]."),
     ("--git-changed", "git_changed", "[RANGE]", "Changed files, as they are now."),
@@ -198,7 +197,6 @@ COMPLETIONS = {
     "prompt": complete_prompt,
     "tokenizer": complete_tokenizer,
 }
-"""Option → completion of its value."""
 
 
 def complete_source(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:

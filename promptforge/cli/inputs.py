@@ -75,7 +75,6 @@ TRUST_STATES = {
     "unknown": "not used: nobody has trusted it",
 }
 _FILES_PLACE = "the input"
-"""The place of a packing that nobody has set."""
 _JOB_KEYS = {"system": "system", "instructions": "instructions", "user": "question"}
 """Flag of a prompt's text → its key in a job file."""
 
@@ -93,11 +92,9 @@ class Settings(NamedTuple):
     profile: str | None
     options: dict[str, Any]
     folders: dict[str, Any]
-    """Keywords of a renderer; so is `allow_outside`, where it is given."""
     places: dict[str, str]
     """Name of an option (or `profile`) → its flag or variable, or file and line."""
     secret_allowlist: Sequence[str] = ()
-    """Values that the scan for credentials lets through."""
 
 
 def take_settings(
@@ -278,7 +275,6 @@ class CommandRequest(NamedTuple):
     """Everything that a command line asks for."""
 
     wanted: SourceRequest
-    """Sources of the items."""
     options: dict[str, Any]
     """Options of the job file, and over them those of the flags."""
     profile: str | None
@@ -289,10 +285,8 @@ class CommandRequest(NamedTuple):
     diagnostics: Diagnostics
     """Diagnostics of the job file and of the items, as they are read."""
     job: Job
-    """The job file; an empty one where none is given."""
     job_file: str = ""
     outputs: tuple[str, ...] = ()
-    """Names of files that the run writes."""
 
     def renderer(self, kind: type[_Renders]) -> _Renders:
         """Return a renderer of a class, with this profile and these folders.
@@ -653,11 +647,9 @@ class GivenTexts(NamedTuple):
     """Texts and history around the context: of the flags, else of the job file."""
 
     texts: dict[str, Any]
-    """`system`, `instructions` and `user`."""
     history: list[Any] | None = None
     """Messages as they were given, in the shape of any provider."""
     messages: list[Message] | None = None
-    """The same, read."""
 
 
 def read_prompt_request(

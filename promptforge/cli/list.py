@@ -61,7 +61,6 @@ _FIRST_STEPS = ("promptforge render items.json", "promptforge check", "promptfor
 _EDITED_FIRST = {"layout": "item.md", "format": "item.", "prompt": "prompt."}
 """Beginning of the name of the file that one edits first."""
 _PROFILE_KEYS = ("layout", "format", "prompt")
-"""Things that a profile names under a key of the same name."""
 _PROFILE_FIGURES = ("layout", "format", "tokenizer", "context_window", "reserve")
 
 

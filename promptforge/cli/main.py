@@ -69,7 +69,6 @@ GROUPS = {
         "trust": CommandEntry("check", "Allow the settings, templates and profiles of a project."),
     },
 }
-"""The commands under the headings of the help."""
 
 COMMANDS = {name: entry for entries in GROUPS.values() for name, entry in sorted(entries.items())}
 

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from ..engine import Counter as TokenCounter
 
 JSON_VERSION = 1
-"""Version of the JSON that `--json` prints."""
 
 
 def write_output(text: str, path: str | None = None) -> None:
@@ -237,7 +236,6 @@ def write_json(facts: dict[str, Any], path: str | None = None) -> None:
 
 
 Paint = Callable[[str], str]
-"""Adds colors to one line."""
 
 
 def painter(*rules: tuple[str, str]) -> Paint:
@@ -358,7 +356,6 @@ def print_diagnostics(
 
 
 MAX_NOTES = 2
-"""Notes that are printed whole."""
 _CLAUSE_END = re.compile("[:;]? \\(|[:;] ")
 
 
@@ -419,7 +416,6 @@ DEFAULT_COLUMNS = 80
 """Columns of a table that goes to a pipe or a file."""
 
 MAX_COLUMNS = 120
-"""Columns of a table on a wide terminal."""
 
 
 class Column(NamedTuple):
@@ -427,7 +423,6 @@ class Column(NamedTuple):
 
     heading: str
     right: bool = False
-    """Align its cells to the right."""
     cut: bool = False
     """Shorten its longest cells where the table is too wide."""
     paths: bool = False
@@ -435,7 +430,6 @@ class Column(NamedTuple):
     spare: int = 0
     """Leave the column out where room is short; the largest number goes first, 0 never goes."""
     least: int = 8
-    """Terminal columns it keeps at least."""
 
 
 def screen_columns() -> int:
@@ -524,7 +518,6 @@ def table_lines(
 
 
 MAX_EXCERPT_CHARACTERS = 100
-"""Characters of a source line that are shown."""
 
 
 def excerpt_lines(source: str, line: int, column: int, end: int) -> Iterator[str]:

@@ -173,9 +173,7 @@ def _write_parts(
 # --- counting -------------------------------------------------------------------------------------
 
 TREE_DEPTH = 2
-"""Levels of folders that `count --tree` shows unless asked."""
 TREE_BAR = 10
-"""Characters of the bar of a share."""
 
 
 @click.command("count")

@@ -31,7 +31,6 @@ _Word = Annotated[str, Meta(min_length=1, extra={"takes": "a word"})]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1, extra={"takes": "a whole number from 0 up"})]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 PROMPT_PARTS = ("system", "instructions", "history", "context", "question")
-"""The parts of a whole prompt, in their default order."""
 _RESERVED = ("tools", "recall", "part", "prompt", "left_out", "filler")
 """Words that have a meaning beside the parts."""
 _PART_TAKES = f"{' | '.join(PROMPT_PARTS)} | other word"
@@ -42,7 +41,6 @@ _Part = Annotated[
 REPEATABLE_PARTS = ("instructions", "question")
 """Parts of a prompt that may come twice: before and after others."""
 MAX_CACHE_BREAKPOINTS = 4
-"""Cache breakpoints that OpenAI and Anthropic take in one request."""
 
 
 _Pixels = Annotated[int, Meta(ge=1, le=1 << 20)]
@@ -55,7 +53,6 @@ class ImageCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     patch: _Pixels | None = None
     """Pixels of each side of a patch; without it, every image costs `max_tokens`."""
     patch_tokens: Annotated[float, Meta(ge=0, le=1 << 20)] = 1.0
-    """Tokens of each patch."""
     base_tokens: _Tokens = 0
     """Tokens beside those of the patches."""
     long_side: _Pixels | None = None
@@ -89,9 +86,7 @@ class SectionBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """The budget of one section: a guaranteed least, and a most."""
 
     share: _Share = 0.0
-    """Guaranteed share of `max_tokens`."""
     min_tokens: _Count = 0
-    """Guaranteed tokens."""
     max_tokens: _Count | None = None
     """Most tokens of its items together, without headings."""
 
@@ -100,9 +95,7 @@ class PartBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """The most that a part of one's own may cost."""
 
     share: _Share | None = None
-    """Share of the window."""
     max_tokens: _Count | None = None
-    """Tokens."""
 
 
 _PART_BUDGETS_TAKE = (

@@ -93,7 +93,6 @@ class Profile(About, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     """Checked options set by its files; of `default`, those that differ from the built-in."""
     chain: tuple[ProfileFile, ...] = ()
-    """Its layers, the lowest first."""
     outside: tuple[str, str] | None = None
     """Message and place (`file:line`) of a tokenizer's file that lies outside of its folder."""
 
@@ -127,7 +126,6 @@ _ELSEWHERE = {
 PROFILE_VOCABULARY = Vocabulary(
     "key", _ABOUT | rules_of(_Extends) | OPTION_VOCABULARY.rules, _ELSEWHERE, FORMER_OPTIONS
 )
-"""Every key of a profile file: about itself, `extends`, and the options."""
 
 
 def load_profile(given: str | Path | None, folders: Iterable[Path | str] = ()) -> Profile:
@@ -221,7 +219,6 @@ def profile_schema() -> dict[str, Any]:
 
 
 _Layer = tuple[ProfileFile, dict[str, Any], Callable[[str], str]]
-"""A file, its values, and the place of each key."""
 
 
 def _chain(name: str, folders: list[Path]) -> list[_Layer]:

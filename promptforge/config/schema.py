@@ -52,7 +52,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     shape: Any
-    """The type of the value, without `None`."""
     default: Any
     doc: str
     """One sentence: the unit, the meaning of the default."""

@@ -35,7 +35,6 @@ from .yaml_files import (
 )
 
 MAX_LAYOUTS_TRIED = 200
-"""Pairs of layout and format that samples are rendered of."""
 
 # --- paths that a user names ----------------------------------------------------------------------
 
@@ -49,9 +48,7 @@ class LintTargets:
 
     def __init__(self) -> None:
         self.templates: list[Path] = []
-        """Template folders."""
         self.profiles: list[Path] = []
-        """Profile files."""
         self._files: set[Path] = set()
         self._whole_folders: set[Path] = set()
 
@@ -224,9 +221,7 @@ class LintReport(NamedTuple):
     findings: list[Finding]
     costs: list[LayoutCost]
     tokenizer: str | None
-    """The tokenizer that counted the costs."""
     files: int
-    """Number of files checked."""
 
 
 def check(
@@ -309,7 +304,6 @@ class _Check:
             for name in library.names
             if (path := library.path(name)) is not None and targets.asks_for(path)
         }
-        """The template files that findings are asked for, by name."""
         self._targets = targets
         self._templates = templates
         self._layouts = LayoutFiles(templates)

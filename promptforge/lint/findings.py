@@ -66,7 +66,6 @@ class Finding(msgspec.Struct, frozen=True, order=True):
     """One finding about a file. Findings sort by file, place and code."""
 
     path: str
-    """The file, as its folder was named."""
     line: int
     """From 1; 0 for the file as a whole."""
     column: int
@@ -76,9 +75,7 @@ class Finding(msgspec.Struct, frozen=True, order=True):
     end_column: int = 0
     """The column after the last marked character; 0 if it is not known."""
     source: str = ""
-    """The line of the file."""
     edit: Edit | None = None
-    """The replacement that `--fix` makes."""
 
     @property
     def severity(self) -> str:
@@ -136,7 +133,6 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 
 _GUESSED = frozenset({"PF802", "PF803", "PF804", "PF806", "PF831"})
-"""Codes of findings that another word puts right."""
 _NOT_UNDERSTOOD = frozenset({"PF801", "PF805", "PF807", "PF830"})
 """Codes of files that are not understood as a whole, so other findings may follow from that."""
 
@@ -161,7 +157,6 @@ class FixedFile(NamedTuple):
     before: str
     after: str
     edits: int
-    """Number of findings that are put right."""
 
 
 def fix_files(findings: Iterable[Finding]) -> Iterator[FixedFile]:

@@ -190,11 +190,8 @@ class Shape(NamedTuple):
     """The known facts about a value."""
 
     label: str
-    """The value in words, for messages."""
     fields: Mapping[str, Shape] | None = None
-    """Its fields; `None` for a value that has none."""
     member: Shape | None = None
-    """The members of a list."""
 
 
 ANY_SHAPE = Shape("anything")
@@ -262,7 +259,6 @@ _FILTERS = {
 }
 """Functions of other languages → the filter to use."""
 _TEXT_FILTERS = frozenset({"upper", "lower", "trim", "replace", "indent", "title", "truncate"})
-"""Filters that leave a long text long."""
 Scope = dict[str, Shape]
 Follow = Callable[[str, Mapping[str, Shape]], None]
 """Called with the name of an included template and its variables."""
@@ -291,7 +287,6 @@ class _ScopeWalk(NodeVisitor):
         """
         self.problems: list[TemplateMistake] = []
         self.blocks: dict[str, Scope] = {}
-        """Its blocks, with the variables of each."""
         self._root = dict(scope)
         self._text, self._markdown = text, syntax.has_fences
         self._outer, self._follow = outer, follow
@@ -590,15 +585,12 @@ class TemplateLibrary:
         self.metadata_keys: Collection[str] = ()
         """The keys that the cases of the project have; none where there are no cases."""
         self.kinds: Collection[str] = ()
-        """The kinds that layouts name."""
         self.unreadable: list[tuple[str, str]] = []
-        """Files that cannot be read, and why."""
         self.findings: list[Finding] = []
         self._parsed: dict[str, LintedTemplate | None] = {}
         self._walked: dict[tuple[str, tuple[str, ...]], dict[str, Scope]] = {}
         self._walks_left = MAX_WALKS
         self._circular: set[str] = set()
-        """Templates that draw on themselves."""
 
     def template(self, name: str) -> LintedTemplate | None:
         """Return the template `name`, parsed; `None` if it is missing or cannot be read."""

@@ -133,7 +133,6 @@ class YamlKeys:
     def __init__(self, text: LintedText, vocabulary: Vocabulary) -> None:
         self.text = text
         self.values: dict[str, Any] = {}
-        """The valid ones."""
         self.findings: list[Finding] = []
         self._places: Mapping[YamlPath, tuple[slice, slice]] = {}
         for line, char in find_invisible(text.text):

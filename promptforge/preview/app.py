@@ -455,7 +455,6 @@ def make_web_server(app: App, begin: Callable[[], None] = lambda: None) -> uvico
 MAX_LISTENERS = 8
 """Browsers that may listen at a time; all pages of one share a stream."""
 POLL_SECONDS = 0.1
-"""Seconds between two looks at the files that the preview follows."""
 HEARTBEAT_SECONDS = 15.0
 """Seconds of silence after which listeners get a sign of life."""
 
@@ -499,7 +498,6 @@ class ChangeFeed:
 # --- requests for the workers ---------------------------------------------------------------------
 
 MAX_LINES_KEPT = 64
-"""Newest requests that are remembered, one for each page and kind."""
 OVERTAKEN_SECONDS = 1.0
 """Seconds after which work that nobody waits for any more is ended.
 
@@ -507,7 +505,6 @@ About as long as a new process takes to load its vocabulary and the items: to en
 cost more than it saves.
 """
 MEMORY_LIMIT_BYTES = 1 << 30
-"""Bytes of memory for a rendering."""
 TIME_LIMIT_SECONDS = {"quick": 4, "thorough": 20}
 """Seconds that templates may take, by worker; more for many items."""
 WORKER_OF = {

@@ -28,7 +28,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_BODY_BYTES = 1 << 20
 MAX_HEAD_BYTES = 16 * 1024
 REQUEST_SECONDS = 10.0
-"""Seconds for a request to arrive whole."""
 ANSWER_SECONDS = 60.0
 """Seconds for the answer to be read; the stream of events has no such end."""
 EVENTS_PATH = "/api/events"

@@ -52,15 +52,11 @@ from ..model import Item
 from ..sources.item_files import parse_items
 
 MAX_DRAFTS = 20
-"""Files with unsaved changes at one time."""
 MAX_DRAFT_FOLDERS = 64
 """Newest versions of profiles with unsaved changes that are kept in folders."""
 MAX_EDITABLE_BYTES = 256 * 1024
-"""Bytes of a file that can be edited on the page."""
 MAX_ROWS_ASKED = 200
-"""Items in one request for budgets."""
 CASES_FILE_NAME = "preview.yaml"
-"""Name of the file of cases, in the folder of tests."""
 SAMPLE_FILE = Path(golden.__file__).with_name("start") / "items.json"
 FOLDERS = ("templates", "profiles")
 _WORDS_OF_TEXTS = (
@@ -88,7 +84,6 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_tokens: int | None = None
     query: str | None = None
     options: dict[str, Any] = {}
-    """Any other options, by their names."""
 
     def chosen(self) -> dict[str, Any]:
         """Return all options that are chosen."""
@@ -104,21 +99,17 @@ class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     view: View
     other: View | None = None
-    """Second side of a comparison."""
     drafts: dict[str, str] = {}
     """Id of a file → its text in the editor."""
     tokens: bool = False
     """Also return the ends of all tokens."""
     to: str = "roles"
-    """Shape of the whole prompt."""
     tab: Annotated[str, msgspec.Meta(max_length=40)] = ""
     """A word of each open page: a request overtakes older ones of its own page alone."""
     rows: Annotated[list[Row], msgspec.Meta(max_length=MAX_ROWS_ASKED)] = []
     """Numbers of the items in sight: their budgets are asked for."""
     picked: Row | None = None
-    """Number of the item that was chosen."""
     file: str = ""
-    """Id of the draft that is checked."""
     expression: Annotated[str, msgspec.Meta(max_length=2000)] = ""
     """Text between the braces of a `{{ }}` under the pointer."""
 
@@ -166,7 +157,6 @@ class EditableFile(msgspec.Struct, frozen=True):
     """`chunks/item.md.j2`, `chunks/layout.yaml`; of a profile `claude`."""
     path: Path
     folder: Path
-    """The user's folder around it."""
     shipped: bool
 
     @property
@@ -187,7 +177,6 @@ class PromptTexts(NamedTuple):
     user: str | None = None
     """The question; also the query, unless an option sets one."""
     history: list[Any] | None = None
-    """Messages as plain data, in the shape of any provider."""
 
 
 Stamp = tuple[int, ...] | None
@@ -226,7 +215,6 @@ class Session:
     tests: Path | None = None
     """Folder for golden cases; `None`: `tests` beside the first of the user's own folders."""
     items_file: Path | None = None
-    """The file of all items, if they come from one."""
     words: Sequence[Sequence[str]] = (("", "promptforge", "render", "items.json"),)
     """The command that prints the same text, without the choices of the page.
 

@@ -94,7 +94,6 @@ class LanguageTags:
 
 
 CleaningNotes = tuple[tuple[str, str], ...]
-"""Pairs of code and message on changes made to a content."""
 
 
 RememberedViews = dict[object, tuple[Fields, CleaningNotes]]
@@ -136,7 +135,6 @@ class ViewMemory(dict[tuple[object, ...], RememberedViews]):
 
 
 MAX_VIEW_CHARS = 1 << 24
-"""Characters of all views that a renderer remembers."""
 CHARS_OF_FIELDS = 2048
 """A view takes about as much memory as so many characters, beside its content."""
 MAX_PAGE_CHARS = 20
@@ -164,9 +162,7 @@ class Setting:
     options: Options
     counter: Counter
     tag: Language
-    """Returns the language tag to print for an item."""
     language: Language
-    """Returns the language that an item's text is in."""
     memory: ViewMemory = field(default_factory=ViewMemory)
     controls: ControlTokens | None = None
     """With these no control token comes out of an item, nor out of two texts that meet."""

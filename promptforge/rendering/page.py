@@ -102,7 +102,6 @@ class Page:
         self.shared_end_tokens = (16, 4)[self.counter.exact]
         self._items = candidates.pool
         self.tank = FuelTank()
-        """Fuel of all its templates together."""
         # By the variant too: equal texts of two items cost different tokens under their labels.
         self._costs: dict[tuple[int, Variant], Cost] = {}
         self._last: _MeasuredPage | None = None
@@ -132,7 +131,6 @@ class Page:
             titles += self.layout.settings.titles.values()
         self.views = ItemViews(self._items, setting, self.separator, titles, self.tank)
         self.notes: CleaningNotes = ()
-        """Notes on the page around its items."""
         self._shows_sources = self.options.sources
         self._contained = ContainedTexts(self._items)
         self._bounds = LowerBounds(self)
@@ -583,7 +581,6 @@ class EmptyItemCost(NamedTuple):
     tokens: int
     """Items of the kind cost no less, but for ends that merge with neighbours."""
     cut: int
-    """Tokens with the marker."""
     shows: bool
     """True if its content is shown when it has no summary."""
 

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from ..text.control_tokens import ControlTokens
 
 MAX_REQUIRED_NAMED = 3
-"""Required items that an error names: the first."""
 _DEFAULTS = Options()
 _LOG = logging.getLogger("promptforge")
 
@@ -74,7 +73,6 @@ class Request(NamedTuple):
     options: Options
     items: list[Item]
     started: float
-    """When it began, by `time.perf_counter`."""
     beside: Sequence[str] = ()
     """Texts that will stand beside the result's: no nonce may occur in them."""
     apart: bool = False
@@ -94,7 +92,6 @@ class Printed:
     request: Request
     planner: Planner
     given: Sequence[Item]
-    """The items in the caller's order."""
     pages: Sequence[Page]
     """Pages as they were before any was packed; the next one is used where nothing of one fits."""
     page: Page

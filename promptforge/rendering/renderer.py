@@ -38,7 +38,6 @@ class TemplateSet:
 
     templates: Templates
     bases: dict[str, tuple[LayoutSettings, Options]] = field(default_factory=dict)
-    """Settings and options by the name of the layout."""
     prompt_templates: dict[tuple[object, ...], Any] = field(default_factory=dict)
     """Templates of whole prompts, by set, format and control tokens."""
 

@@ -64,9 +64,7 @@ if TYPE_CHECKING:
     from .decisions import Decisions
 
 MORE_TOKENS = 500
-"""The gain of so many tokens more is told."""
 MAX_GAINED_NAMES = 3
-"""Items that the sentence about a gain names."""
 _OF_ITEM = ("kind", "name", "path", "start_line", "end_line", "score", "origin")
 
 
@@ -448,7 +446,6 @@ def _digest(item: Item) -> str:
 # --- diagnostics ------------------------------------------------------------------------------
 
 MAX_DROPPED_NAMED = 5
-"""Dropped items that a message names."""
 MAX_NAMED_LEFT_OUT = 50
 """Named items without a place that a message names."""
 MAX_NAMED_CHARACTERS = 120
@@ -457,7 +454,6 @@ _GROUPINGS = ("auto", "none", "file", "kind", "category", "origin")
 _LABELS = ("name", "path", "kind", "language")
 _labels_of = attrgetter(*_LABELS)
 _INFO_CODES = frozenset({"PF702", "PF703", "PF707"})
-"""Notes on contents that ask for no action."""
 
 
 def say_of_report(report: Report, diagnostics: Diagnostics) -> None:

@@ -51,7 +51,6 @@ MIN_SHARE_USED = 0.5
 """Share of the room below which another way is tried: words alone, or pieces from the end alone,
 leave most of it empty before or behind one long stretch."""
 MAX_PAGES_PER_ITEM = 12
-"""Pages measured to shorten one item."""
 MIN_PAGES_LEARNED_FROM = 4
 """Pages that tell together what an item costs on a page beyond its own."""
 MIN_OUTLINE_CHARACTERS = 480
@@ -63,7 +62,6 @@ MAX_TIMES_COMPACTED = 16
 LEAST_TOKENS, LEAST_CONTENT_TOKENS = 60, 30
 """Tokens that an item named by the user is sure of, and those of its content among them."""
 MAX_VARIANTS_REMEMBERED = 4096
-"""Shortened variants remembered by their bounds."""
 _VISIBLE = re.compile(r"\S")
 
 

@@ -31,7 +31,6 @@ class Outcome(NamedTuple):
     """The page under a raised limit."""
 
     whole: Collection[int]
-    """The items that are whole."""
     has_spare: bool
     """True where the limit leaves so much room that more of it changes nothing."""
 

@@ -46,7 +46,6 @@ _MAX_UNCOUNTED_BYTES = 1 << 20
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 LENGTH_HEADER = struct.Struct("!I")
-"""The length in bytes, before each JSON text."""
 
 _PROGRAM = """
 import json, sys

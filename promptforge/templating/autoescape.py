@@ -36,7 +36,6 @@ _RAW_URL_MESSAGE = (
     ' Markdown or HTML, as [name]({{ value }}) or href="{{ value }}"'
 )
 SyntaxOf = Callable[[str], Syntax]
-"""The name of a template → its syntax."""
 _ALLOWED = (
     *(nodes.Template, nodes.Extends, nodes.Output, nodes.TemplateData, nodes.For, nodes.If),
     *(nodes.CondExpr, nodes.Block, nodes.Include, nodes.FromImport, nodes.Macro, nodes.Assign),
@@ -47,9 +46,7 @@ _ALLOWED = (
 )
 _SECTION_TITLE = nodes.Getattr(nodes.Name("section", "load"), "title", "load")
 MAX_LINE_PARTS = 400
-"""Texts and values in one line of a template."""
 MAX_NODE_DEPTH = 100
-"""Nesting of tags and values."""
 MAX_LOOP_DEPTH = 12
 """Nesting of loops; Python compiles no more than 20."""
 MAX_STEPS_FOLLOWED = 20_000
@@ -60,9 +57,7 @@ class OutputState(NamedTuple):
     """The state of the output between two nodes of a template."""
 
     mode: str
-    """The mode of its syntax; see `Syntax`."""
     line: LineParts
-    """The current line so far."""
 
 
 class TemplateFacts(NamedTuple):
@@ -73,7 +68,6 @@ class TemplateFacts(NamedTuple):
     lines: frozenset[LineParts]
     """Its own lines, as texts and `PRINTED_VALUE`s."""
     parents: tuple[str, ...]
-    """Templates it extends, includes or imports from."""
     optional: tuple[tuple[str, str], ...] = ()
     """Templates that it includes only with an option, sources or tree, and the option."""
     switched: tuple[tuple[str, frozenset[LineParts]], ...] = ()

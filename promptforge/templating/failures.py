@@ -47,7 +47,6 @@ def line_excerpt(source: str, line: int, message: str) -> Excerpt | None:
 
 
 OPERATOR_SIGNS = {"Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
-"""Arithmetic that templates have not, as it is written."""
 _OPENINGS = {
     "fence": r"^ {0,3}(`{3,}|~{3,})",
     "quotes": r'(?<!\\)(")',
@@ -136,7 +135,6 @@ _ENDRAW = late_pattern(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
 _WORD = late_pattern(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
 _SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "endfi": "endif"}
 _ROLE_TAGS = ("chat", "message", "role", "completion")
-"""Tags of other systems for the messages of a prompt."""
 _OPERATORS = {"&": "and", "&&": "and", "||": "or", "!": "not ", "=": "=="}
 _JINJA_NAMES = {
     "end of statement block": "%}",
@@ -202,7 +200,6 @@ class TemplateMistake(NamedTuple):
     length: int
     message: str
     new: str | None = None
-    """Text that `--fix` writes in its place."""
     code: str = "PF801"
 
 
@@ -214,7 +211,6 @@ class TagSpan(NamedTuple):
     """Past its last character."""
     open: str
     word: str
-    """The first word of a statement, such as `if`."""
     closed: bool
 
     def mistake(self, message: str) -> TemplateMistake:
@@ -464,8 +460,7 @@ def _plain(message: str) -> str:
 # --- names that are not there ---------------------------------------------------------------------
 
 _NAMES_HERE = {
-    **dict.fromkeys(("documents", "docs", "chunks", "nodes", "results"), "items"),
-    **dict.fromkeys(("context", "context_str"), "items"),
+    **dict.fromkeys(("documents", "docs", "context", "context_str", "chunks", "nodes"), "items"),
     **dict.fromkeys(("doc", "document", "chunk", "node"), "item"),
     **dict.fromkeys(("question", "input", "query_str"), "query"),
     **dict.fromkeys(("page_content", "text", "body"), "content"),
@@ -508,7 +503,6 @@ KINDS = {
     **dict.fromkeys(("list", "tuple"), "a list"),
     **dict.fromkeys(("dict", "Fields", "OpenFields"), "fields"),
 }
-"""Names of types, as an author of templates calls their values."""
 
 _OF_CALLS = {
     r"^parameter '(\w+)' was not provided$": r'a macro is used without its value "\1"',

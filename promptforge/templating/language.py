@@ -60,7 +60,6 @@ LOOP_FIELDS = frozenset(
 )
 NAMELESS = "<template>"
 MAX_TAG_TOKENS = 10_000
-"""Words and marks in the tags of one template."""
 MAX_FIELD_NAME_CHARS = 200
 MAX_INDENT_CHARS = 100
 _UNKNOWN_FIELD_FUEL = 1000
@@ -322,15 +321,12 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "truncate": _text_filter(truncate),
     "upper": _text_filter(str.upper),
 }
-"""The filters of templates; `templates/README.md` explains each."""
 MARKDOWN_FILTERS = frozenset({"code", "fence", "prose"})
 _CHANGES = frozenset({"upper", "lower", "replace", "title", "truncate"})
-"""Filters that would change the marks of Markdown with the text."""
 TEMPLATE_TESTS = frozenset(
     {"defined", "undefined", "none", "number", "string", "sequence"}
     | {"odd", "even", "true", "false", "in", "eq"}
 )
-"""Words that may stand after `is`; Jinja brings them."""
 
 
 def check_filters(

@@ -31,15 +31,11 @@ from ..text.format import to_text
 START_FUEL = 3_000_000
 """Units for one rendering beside the allowances below. A unit is about one lookup, 0.1 µs."""
 FUEL_PER_RUN = 1_000
-"""Units added each time a template is run."""
 FUEL_PER_ITEM = 5_000
-"""Units added for each item it shows."""
 FUEL_PER_CHAR = 12
 """Units added for each character of the items: several times the need of the shipped templates."""
 CHARS_PER_UNIT = 8
-"""Characters of text that one unit pays for."""
 FUEL_PER_MEMBER = 3
-"""Units for one member of a list."""
 MAX_FREE_CHARS = 64
 """Characters of a text that is as cheap as any other value."""
 
@@ -58,7 +54,6 @@ class Changes(NamedTuple):
     imitations: int = 0
     """Values that would have passed for a line of plain text of the templates."""
     inert_urls: int = 0
-    """Addresses of a scheme that does not stay."""
 
 
 NO_CHANGES = Changes()
@@ -74,7 +69,6 @@ class FuelTank:
         self.own_lines: TemplateLines | None = None
         """Lines of plain text that no value may pass for."""
         self.changes = NO_CHANGES
-        """Changes of values so far."""
         self.spent: TemplateError | None = None
         """Raised for every later template of the rendering once the fuel is used up."""
 

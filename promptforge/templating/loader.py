@@ -54,7 +54,6 @@ _LAYOUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 KIND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 Printed = TypeVar("Printed")
 Mend = Callable[[list[str]], list[str]]
-"""A change of the printed pieces before they are joined."""
 
 
 class TemplateName(NamedTuple):
@@ -95,9 +94,7 @@ class Templates:
         Raises `TemplateError` for a folder that is not there.
         """
         self.folders = tuple(source for source in sources if isinstance(source, Path))
-        """The user's folders."""
         self.own = tuple(map(_read, sources))
-        """The user's files by name, source by source."""
         shipped = shipped_folder("templates")
         self._shipped = _files_of(shipped, tuple(folder_stamps(shipped).items()))
         every = set(self._shipped).union(*self.own)
@@ -471,9 +468,7 @@ class Layout:
         self.ending = ending
         self.settings = templates.settings(name)
         self.page_name = files["layout"]
-        """The name of the page's template."""
         self.page_uses = templates.facts(self.page_name).names
-        """The variables that the page uses."""
         self._templates = templates
         self._files = files
         self.syntax = templates.syntax_of(self.page_name)
