@@ -25,7 +25,7 @@ from .page import Page
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FLAGS = ("headers", "line_numbers", "scores", "code", "query")
-_SHOWING = frozenset("text content summary title name path url id metadata".split())
+_SHOWING = ("text", "content", "summary", "title", "name", "path", "url", "id", "metadata")
 """Fields that tell a reader which item it is; others, such as `kind`, choose what is printed."""
 _origin_of = attrgetter("item", "form", "template", "line")
 
