@@ -287,6 +287,12 @@ class Page:
         """Return the exact cost of the page with just these items."""
         return self._build(chosen).cost
 
+    def limit_to(self, options: Options) -> None:
+        """Hold the page to other limits; all that is known of its items stays known."""
+        self.options = options
+        if options.tree:  # the larger the budget, the more files it names
+            self._last = None
+
     def with_sources(self, *, shown: bool) -> Page:
         """Return this page with the list of sources, or without it."""
         if shown == self._shows_sources:

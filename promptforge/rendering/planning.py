@@ -117,10 +117,11 @@ def at(printed: Printed, limits: Mapping[str, Any]) -> tuple[Page, Plan]:
     Raises `BrokenDelimiterError` where that text would hold the tags of contents outside.
     """
     setting = printed.page.setting
-    for page in printed.trial_pages:  # each budget has the fuel of a rendering
-        page.tank.left, page.tank.spent = START_FUEL, None
     options = msgspec.structs.replace(setting.options, **limits)
     options = _lower_to_window(options, Diagnostics())
+    for page in printed.trial_pages:  # each budget has the fuel of a rendering
+        page.tank.left, page.tank.spent = START_FUEL, None
+        page.limit_to(options)
     page, packed, _ = _pack_first(printed.trial_pages, options, Diagnostics())
     if setting.nonce is not None:
         page.parts(packed.chosen)

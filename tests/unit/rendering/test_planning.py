@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -53,3 +54,18 @@ def test_a_budget_is_tried_with_what_the_rendering_knows_of_its_items(
     page, packed = at(report, {"max_tokens": 420})
     assert len(rated) == before and page.measure(packed.chosen)[0] <= 420
     assert costs.items() <= report.trial_pages[0]._costs.items()
+
+
+@pytest.mark.parametrize("packing", ["drop_last", "value", "score"])
+def test_a_tree_in_another_budget_names_as_many_files_as_a_rendering_in_it(packing: str) -> None:
+    sizes = (5, 9, 30, 8, 60, 7, 12, 40)
+    items = [
+        pf.Item(path=f"{folder}/f.md", content="One sentence of words. " * size)
+        for folder, size in zip("abcdefgh", sizes, strict=True)
+    ]
+    options: dict[str, Any] = {"tree": True, "packing": packing}
+    report = pf.render(items, max_tokens=150, **options).report
+    for budget in (200, 800, 600):
+        page, packed = at(report, {"max_tokens": budget})
+        rendered = pf.render(items, max_tokens=budget, **options)
+        assert "".join(page.parts(packed.chosen)) == rendered.text
