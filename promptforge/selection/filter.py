@@ -27,6 +27,7 @@ from ..model import (
     read_date,
     readable_text,
 )
+from ..packing.packings import PACKINGS
 from ..reasons import COMBINE, KINDS, LANGUAGES, MAX_AGE, MIN_WORTH, PATHS, Reason
 from ..text.format import plural, to_text
 from ..text.words import late_property, read_patterns, take_folders_back, terms_of_text
@@ -41,6 +42,8 @@ MAX_CANDIDATES_DIVERSIFIED = 1_000
 """Candidates that `rerank: mmr` compares with each other: the best."""
 MAX_CHARS_CUT_APART = 1 << 24
 """Characters of texts that are looked through for what they have in common: the best."""
+MIN_CHARS_CUT_APART = 1 << 18
+"""The same in a small budget: a larger one that is tried later finds them as a rendering would."""
 PROSE = (None, "asciidoc", "markdown", "rst", "text")
 """Languages in which a text without some of its paragraphs is still valid."""
 MAX_ITEMS_CHANGED = 64
@@ -430,11 +433,12 @@ def _find_distinct(
     """Drop duplicates, and show what texts have in common once, in the best; say it of those."""
     options, items = asked.options, columns.items
     most: float = MAX_CHARS_CUT_APART
+    way, tokens = PACKINGS[options.packing], options.max_tokens or most
     if options.queries:
         most /= 4
-    else:  # what is far behind the last with room has none
-        tokens = most if options.max_tokens is None else 4 * options.max_tokens
-        most = min(most, 4 * min(tokens, options.max_chars or most))
+    elif way.best_first and not way.together:  # far behind the last with room, none has any
+        room = 4 * min(4 * tokens, options.max_chars or most)
+        most = min(most, max(room, MIN_CHARS_CUT_APART))
     merges = options.merge_overlaps
     # Ranks are replaced by those of the query later.
     key = kept, ranks[:], merges, most if merges else 0, asked.language, gap

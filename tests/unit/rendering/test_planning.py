@@ -69,3 +69,18 @@ def test_a_tree_in_another_budget_names_as_many_files_as_a_rendering_in_it(packi
         page, packed = at(report, {"max_tokens": budget})
         rendered = pf.render(items, max_tokens=budget, **options)
         assert "".join(page.parts(packed.chosen)) == rendered.text
+
+
+@pytest.mark.parametrize("packing", ["score", "value", "whole", "even"])
+def test_chunks_that_overlap_are_cut_apart_alike_in_each_budget(packing: str) -> None:
+    lines = [
+        f"Sentence {n} says that the word{n} and the name{n} go together.\n" for n in range(80)
+    ]
+    items = [
+        pf.Item(path="a.md", content="".join(lines[n : n + 10]), score=(7 * n) % 61 / 61)
+        for n in range(0, 80, 5)
+    ]
+    report = pf.render(items, max_tokens=100, packing=packing).report
+    page, packed = at(report, {"max_tokens": 1000})
+    rendered = pf.render(items, max_tokens=1000, packing=packing)
+    assert "".join(page.parts(packed.chosen)) == rendered.text
