@@ -178,6 +178,8 @@ class _Chooser:
         self._picks: list[PassageId] = []
         self._fitting = math.nan, 0, 0
         """A room, and the document and number of a passage that may fit there."""
+        self._refused = -1, 0
+        """Number of picks, and the place in `_by_cost` after which no passage fits beside them."""
 
     def choose(self, documents: Iterable[int]) -> PassageChoice:
         for number in documents:
@@ -240,12 +242,19 @@ class _Chooser:
         left = self._by_cost
         while left and left[-1][2] in self._documents[left[-1][1]].done:
             left.pop()
-        for tried, (least, number, passage) in enumerate(reversed(left)):
+        picks, refused = self._refused
+        # What did not fit does not fit until something is taken: 20,000 short lines of a list are
+        # set aside one by one, and none of the next ones is tried again.
+        if picks != len(self._picks) or refused > len(left):
+            refused = len(left)
+        for place in range(refused - 1, -1, -1):
+            least, number, passage = left[place]
             if least + self._gap > self._room:
                 break
-            if tried == MAX_SHORT_TRIED:
+            if place + MAX_SHORT_TRIED < len(left):
                 number, passage = left[-1][1:]
             elif not self._fits(number, passage):
+                self._refused = len(self._picks), place
                 continue
             self._fitting = self._room, number, passage
             return False

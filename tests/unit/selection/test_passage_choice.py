@@ -7,6 +7,7 @@ from evidence_pages import PAGES, QUERY, reading, take
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptforge.selection import passage_choice
 from promptforge.selection.evidence import DividedText, Evidence, RankedText
 from promptforge.selection.passage_choice import (
     PassageCosts,
@@ -169,3 +170,24 @@ def test_a_line_of_a_list_answers_for_itself() -> None:
     query = "which heron grinder polishes marble, and where"
     pages = [RankedText("Tools", "".join(lines)), RankedText("Kiln", other)]
     assert [number for number, _ in take(reading(query, pages), 200).picks[:2]] == [0, 1]
+
+
+def test_short_passages_without_room_are_not_tried_again_for_each_that_is_set_aside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [f"- oil {n}\n" for n in range(1200)]
+    evidence = Evidence(
+        ["oil"], [RankedText("", "".join(lines), 1.0)], lambda _: DividedText(lines)
+    )
+    tried: list[int] = []
+    fits = passage_choice._Chooser._fits
+
+    def count(chooser: passage_choice._Chooser, number: int, passage: int) -> bool:
+        tried.append(passage)
+        return fits(chooser, number, passage)
+
+    monkeypatch.setattr(passage_choice._Chooser, "_fits", count)
+    costs = PassageCosts(lambda _: 3, lambda *_: 7.0, least=lambda *_: 1.0)
+    choice = choose_passages(evidence, costs, room=55, among=[0], max_documents=1)
+    assert len(choice.picks) == 5
+    assert len([*choice.aside]) == len(lines) - 5 and len(tried) <= 2 * len(lines)
