@@ -63,6 +63,7 @@ class Passages(ABC):
 
     def __init__(self, page: Page, asked: Relevance) -> None:
         self._page, self._asked = page, asked
+        self._known = page.shortener.known
         self._bare: set[int] = set()
         """Items with passages that stand without headings, name and introduction."""
 
@@ -90,9 +91,16 @@ class Passages(ABC):
 
     def variant(self, index: int, passages: Collection[int]) -> Variant:
         """Return an item with only these passages of its text."""
+        # From one page to the next few items change, and from one budget to the next as few.
+        known, key = self._known["variant"], (frozenset(passages), index in self._bare)
+        last: tuple[object, Variant] | None = known.get((index, not passages))
+        if last is None or last[0] != key:
+            last = known[index, not passages] = key, self._make_variant(index, *key)
+        return last[1]
+
+    def _make_variant(self, index: int, passages: Collection[int], bare: bool) -> Variant:
         divided = self._divide(index)
         if divided is not None:
-            bare = index in self._bare
             kept = divided.without_dear_gaps(passages, bare) if passages else ()
             text: str | None = divided.text(kept, bare=bare)
         else:
@@ -108,8 +116,12 @@ class Passages(ABC):
 
     def least(self, pick: ChosenPassage, unit: int) -> float:
         """Return a lower bound of what a passage costs, which is cheap to tell."""
-        text = self._text(pick)
-        return len(text) if unit else self._page.counter.at_least(text, len(text))
+        known, key = self._known["least"], (*pick, unit)
+        if key not in known:
+            text = self._text(pick)
+            known[key] = len(text) if unit else self._page.counter.at_least(text, len(text))
+        found: float = known[key]
+        return found
 
     def _text(self, pick: ChosenPassage) -> str:
         divided = self._asked.divide(pick.item)

@@ -76,7 +76,7 @@ def _remembered(
 
     @wraps(make)
     def ask(self: Shortener, index: int, /, *given: P.args, **named: P.kwargs) -> T:
-        known, key = self._known[make.__name__], (index, *given)
+        known, key = self.known[make.__name__], (index, *given)
         if key not in known:
             known[key] = make(self, index, *given, **named)
         found: T = known[key]
@@ -90,7 +90,7 @@ class Shortener:
 
     def __init__(self, page: Page) -> None:
         self._page, self._counter = page, page.counter
-        self._known = defaultdict[str, dict[tuple[object, ...], Any]](dict)
+        self.known = defaultdict[str, dict[tuple[object, ...], Any]](dict)
         """Name of a method → item, and what else was given → what it returned."""
         self._beside: list[float] = []
         """Tokens that items cost on the page beyond their own, of each page measured."""
@@ -101,9 +101,9 @@ class Shortener:
         moved._page = page
         if not changed:  # to be packed anew
             moved._beside = []
-        moved._known = defaultdict(dict)
-        for name, known in self._known.items():
-            moved._known[name] = without(known, changed)
+        moved.known = defaultdict(dict)
+        for name, known in self.known.items():
+            moved.known[name] = without(known, changed)
         return moved
 
     def shorten(
@@ -222,8 +222,8 @@ class Shortener:
             return None
         # Shares of a thousand items are tried in turn, and most come to as many whole tokens.
         whole_tokens = math.floor(tokens) if tokens < UNLIMITED else tokens
-        if len(self._known["_find_longest"]) >= MAX_VARIANTS_REMEMBERED:
-            self._known["_find_longest"].clear()
+        if len(self.known["_find_longest"]) >= MAX_VARIANTS_REMEMBERED:
+            self.known["_find_longest"].clear()
         return self._find_longest(index, whole_tokens, chars)
 
     @_remembered

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 import promptforge as pf
+from promptforge.packing.types import Variant
+from promptforge.rendering.planning import at
+from promptforge.rendering.query_passages import Passages
 
 SENTENCE = "The weather on day {} was mild, and nobody wrote down more than that."
 FACT = "The rotation of keys takes place each Tuesday at noon."
@@ -77,3 +82,25 @@ def test_a_long_list_under_a_colon_leaves_room_for_a_paragraph_that_answers(lang
     item = pf.Item(kind="document", language=language, content=text)
     for room in (100, 200, 300):
         assert "90 seconds" in pf.render([item], query="proxy timeout", max_tokens=room).text
+
+
+def test_another_budget_makes_anew_only_items_whose_passages_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+    make = Passages._make_variant
+
+    def count(self: Passages, index: int, passages: Collection[int], bare: bool) -> Variant:
+        made.append(index)
+        return make(self, index, passages, bare)
+
+    monkeypatch.setattr(Passages, "_make_variant", count)
+    prose = [" ".join(f"Key {k} of {n} turns on day {k + n}." for k in range(30)) for n in range(8)]
+    items = [pf.Item(content=text, origin="similarity") for text in prose]
+    report = pf.render(items, query="keys of day 7", max_tokens=400).report
+    at(report, {"max_tokens": 401})
+    made.clear()
+    page, packed = at(report, {"max_tokens": 402})
+    assert len(made) < len(items)
+    rendered = pf.render(items, query="keys of day 7", max_tokens=402)
+    assert "".join(page.parts(packed.chosen)) == rendered.text
