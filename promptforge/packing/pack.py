@@ -74,17 +74,7 @@ def pack(  # noqa: PLR0913  these are the options of packing
 ) -> Plan:
     """Choose items of `steps` and their variants, so that the page costs at most `limit`.
 
-    `packing` is one of `PACKINGS`:
-
-    - `score`: best first; shorten (with `trim`) an item that does not fit, go on to smaller ones
-    - `value`: the set that is worth most together
-    - `whole`: like `score`, but nothing is shortened; `stop`: and the first misfit ends it
-    - `even`: shorten all by one share; `longest_first`: the longest first; both keep
-      every attribution
-    - `drop_last`: drop from the end of the list; `drop_first`: from its beginning, the oldest
-    - `repository`: outlines of as many items as most of the room holds, the best first; then
-      items whole, and longer outlines; with `passages` these, and names of the next best items
-
+    `packing` is one of `PACKINGS`.
     `stubs`: show the attribution of an item that fits in no other variant. `passages`: with
     `score` and no limited section, show of each item the passages that answer the query.
 

@@ -7,14 +7,18 @@ chunk.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from itertools import starmap
 from typing import TYPE_CHECKING
 
 from ..packing.packings import PACKINGS
-from ..packing.passages import MIN_TOKENS_OF_A_CUT_PASSAGE, ChosenPassage, PassageRoom
+from ..packing.passages import (
+    MIN_TOKENS_OF_A_CUT_PASSAGE,
+    ChosenPassage,
+    PassageRoom,
+    PassageSource,
+)
 from ..packing.types import EMPTY_VARIANT, Variant, content_variant
 from ..selection.passage_choice import (
     MIN_DOCUMENTS_OPENED,
@@ -56,8 +60,8 @@ def _in_unit(tokens: int, unit: int) -> int:
     return (tokens, 4 * tokens)[unit]
 
 
-class Passages(ABC):
-    """Passages of the candidates that answer the query; packing sees it as a `PassageSource`."""
+class Passages(PassageSource):
+    """Passages of the candidates that answer the query."""
 
     of_files = False
 
@@ -82,12 +86,6 @@ class Passages(ABC):
     def divided(self, walk: Sequence[int]) -> list[int]:
         """Return the items of `walk` that were read closely."""
         return [index for index in walk if index in self._asked.number_of]
-
-    @abstractmethod
-    def choose(
-        self, walk: Sequence[int], room: PassageRoom, most: int | None
-    ) -> tuple[list[ChosenPassage], Iterable[ChosenPassage]]:
-        """Return the passages to show within `room`, the likeliest first, and those put aside."""
 
     def variant(self, index: int, passages: Collection[int]) -> Variant:
         """Return an item with only these passages of its text."""

@@ -36,8 +36,6 @@ TOKENS_PER_DOCUMENT = 50
 """Tokens of room for each document that may be opened."""
 MIN_DOCUMENTS_OPENED = 3
 """Documents that may be opened in any room."""
-MAX_SHORT_TRIED = 256
-"""Short passages that are tried to see whether any has room."""
 
 
 class PassageId(NamedTuple):
@@ -251,9 +249,7 @@ class _Chooser:
             least, number, passage = left[place]
             if least + self._gap > self._room:
                 break
-            if place + MAX_SHORT_TRIED < len(left):
-                number, passage = left[-1][1:]
-            elif not self._fits(number, passage):
+            if not self._fits(number, passage):
                 self._refused = len(self._picks), place
                 continue
             self._fitting = self._room, number, passage
