@@ -72,7 +72,7 @@ class Raises:
 
     def find(self, index: int) -> int | None:
         """Return a value that shows the item whole, where none tried below it does; else `None`."""
-        for _ in self._search(index, (), self._most):
+        for _ in self.search(index):
             pass
         return self._found[index]
 
@@ -105,6 +105,10 @@ class Raises:
         if index in self._found and self._found[index] is None:
             return None
         return self._largest_miss(lambda whole: index in whole, MAX_VALUE + 1)
+
+    def search(self, index: int) -> Iterator[None]:
+        """Do what `find` does; yield after each try."""
+        return self._search(index, (), self._most)
 
     def foresee(self, lost: Collection[int], tries: int) -> Iterator[None]:
         """Look for the next value, then for each item's, within so many tries; yield after each."""

@@ -80,7 +80,8 @@ def test_chunks_that_overlap_are_cut_apart_alike_in_each_budget(packing: str) ->
         pf.Item(path="a.md", content="".join(lines[n : n + 10]), score=(7 * n) % 61 / 61)
         for n in range(0, 80, 5)
     ]
-    report = pf.render(items, max_tokens=100, packing=packing).report
+    options: dict[str, Any] = {"packing": packing}
+    report = pf.render(items, max_tokens=100, **options).report
     page, packed = at(report, {"max_tokens": 1000})
-    rendered = pf.render(items, max_tokens=1000, packing=packing)
+    rendered = pf.render(items, max_tokens=1000, **options)
     assert "".join(page.parts(packed.chosen)) == rendered.text
