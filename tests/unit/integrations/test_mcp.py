@@ -385,7 +385,7 @@ _CALL = _frame(
         (_CALL.replace('""', r'"\ud83d"'), 7, -32700),
         (_CALL.replace("7", r'"\ud83d"'), None, -32700),
         (_CALL[:-1], None, -32700),
-        (_CALL.replace("[", "[" * 3000).replace("]", "]" * 3000), None, -32700),
+        (_CALL.replace("[", "[" * 99_999).replace("]", "]" * 99_999), None, -32700),
         (_CALL.replace("2.0", "1.0"), 7, -32600),
         (f"[{_CALL}]", None, -32600),
         ("7", None, -32600),
