@@ -41,7 +41,8 @@ FAMILIES = [
 ]
 VARIANTS = {
     **{"claude-4.5": "claude", "gpt-4.1": "gpt", "gpt-4o": "gpt", "gpt-5": "gpt", "gpt-oss": "gpt"},
-    **{"deepseek-r1": "deepseek", "gemini-2.5": "gemini", "gpt-5.2": "gpt"},
+    **{"deepseek-r1": "deepseek", "deepseek-v3": "deepseek", "llama-3": "llama", "qwen-3": "qwen"},
+    **{"gemini-2.5": "gemini", "gpt-5.2": "gpt"},
     **{"gpt-4.1-mini": "gpt", "gpt-4o-mini": "gpt", "o3": "gpt", "o4-mini": "gpt"},
 }
 """Profiles for some LLMs of a family, and which."""
@@ -642,7 +643,8 @@ def test_no_name_is_for_two_profiles() -> None:
         ("gemma-3-27b-it", "gemma-3"), ("llama-4-scout", "llama"), ("mistral-large-2512",
         "mistral"),
         ("deepseek-v4-pro", "deepseek"), ("deepseek-r1", "deepseek-r1"), ("qwen3.8-max", "qwen"),
-        ("command-a-plus-05-2026", "command"),
+        ("command-a-plus-05-2026", "command"), ("llama-3.3-70b-versatile", "llama-3"),
+        ("deepseek-chat", "deepseek-v3"), ("qwen3-32b", "qwen-3"), ("qwen3-coder-plus", "qwen"),
     ],
 )  # fmt: skip
 def test_the_profile_for_an_llm(llm: str, profile: str) -> None:
