@@ -408,6 +408,8 @@ def read_request(
         wanted = replace(wanted, attack=attack)
     if wanted.search is not None:
         options.setdefault("query", wanted.search.query)
+    if texts is None and job.texts.get("question"):  # what its prompt asks, its context answers
+        options.setdefault("query", job.texts["question"])
     for name, value in given_options(given).items():  # the options of a job file have been checked
         OPTION_VOCABULARY.check(name, value)
     places: dict[str, str] = {

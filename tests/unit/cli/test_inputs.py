@@ -251,6 +251,16 @@ def test_a_bad_value_in_a_job_is_left_out_and_said() -> None:
     assert run("render", "--job", "job.yaml", "--strict").code == 1
 
 
+@pytest.mark.parametrize("command", ["render", "prompt"])
+def test_the_question_of_a_job_chooses_as_a_query_does(command: str) -> None:
+    items = [{"path": "a.md", "content": "Orders are refunded within 30 days."}]
+    items += [{"path": "b.md", "content": "The shop opens at nine."}]
+    job = {"question": "when does the shop open", "items": items, "max_tokens": 20}
+    write("job.json", json.dumps(job))
+    ran = run(command, "--job", "job.json")
+    assert ran.code == 0 and "opens at nine" in ran.out and "30 days" not in ran.out
+
+
 def test_records_without_a_text_are_bad_input() -> None:
     write("hits.json", '[{"id": 1, "score": 0.5, "payload": {"year": 1999}}]')
     said(
