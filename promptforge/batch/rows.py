@@ -802,7 +802,7 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
     try:  # a table of CSV has no lists, so they stand in it as texts
         language, records = _read_list(given, twice)
         items = gather(SourceRequest(records=records), of_list)
-    except (ValueError, RecursionError, ItemError):
+    except (ValueError, TypeError, RecursionError, ItemError):  # `[{[1]: 2}]`: no key
         return [given]
     # Rows of numbers or of cells are no records; a title with its sentences, in HotpotQA, is one.
     kinds = [[*map(type, each)] if type(each) is list else type(each) for each in records]

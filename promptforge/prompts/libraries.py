@@ -64,8 +64,10 @@ class Dumper:
         if library == "haystack" and callable(write := getattr(kind, "to_dict", None)):
             return self.dump(write(value), depth + 1)
         if dataclasses.is_dataclass(kind):
-            names = (field.name for field in dataclasses.fields(kind))
-            return self.dump({n: getattr(value, n) for n in names if n != "timestamp"}, depth + 1)
+            names = [field.name for field in dataclasses.fields(kind)]
+            if library == "pydantic_ai" or "role" in names:  # of a message, not of data in it
+                names = [name for name in names if name != "timestamp"]
+            return self.dump({n: getattr(value, n) for n in names}, depth + 1)
         return value.value if issubclass(kind, Enum) else value
 
 

@@ -14,7 +14,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from functools import partial
 from math import isfinite
 from numbers import Real
@@ -180,7 +180,7 @@ class _Loading:
                 message += " and others"
             self._diagnostics.add("PF204", message)
         for search in (*searches, alone):
-            _settle_order(search, self._diagnostics)
+            _say_contradiction(search, self._diagnostics)
         if not searches:
             return alone
         return interleave([alone, *searches])
@@ -233,27 +233,16 @@ def interleave(searches: Sequence[list[Item]]) -> list[Item]:
     return [*named, *fused]
 
 
-def _settle_order(search: list[Item], diagnostics: Diagnostics) -> None:
-    """Say it where a store's numbers, by their documented meaning, put its best hit last.
-
-    Scores of Qdrant are distances with some metrics, so there the order of the hits counts.
-    """
-    told = [
-        place
-        for place, item in enumerate(search)
-        if item.score_order != "given" and item.metadata.get("score") == item.score
-    ]
-    words = {search[place].score_order for place in told}
-    ranks = [search[place].relevance for place in told]
-    if len(words) != 1 or ranks[0] >= ranks[-1] or ranks != sorted(ranks):
-        return
-    message = "the first result has the worst score, if lower is better; if it is the best"
-    if "higher" in words:
-        message = "the first result has the worst score, if higher is better, so their order counts"
-        message += "; if the last is the best"
-        for place in told:
-            search[place] = msgspec.structs.replace(search[place], score_order="given")
-    diagnostics.add("PF214", f"{message}, set score_order: higher", severity="info")
+def _say_contradiction(search: list[Item], diagnostics: Diagnostics) -> None:
+    """Say it where a store's numbers, by their documented meaning, put its best hit last."""
+    ranks = [i.relevance for i in search if i.score_order != "given" and "score" in i.metadata]
+    if len(ranks) > 1 and ranks[0] < ranks[-1] and ranks == sorted(ranks):
+        word, other = "higher", "lower"
+        if any(item.score_order == "lower" for item in search):
+            word, other = other, word
+        message = f"the first result has the worst score, if {word} is better"
+        message = f"{message}; if it is the best, set score_order: {other}"
+        diagnostics.add("PF214", message, severity="info")
 
 
 def to_item(
@@ -425,11 +414,22 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
             return found
         fields = fields_of(given)
         if fields:
-            # An object with other fields than an item's is a result of a search.
-            is_native = CONTENT_FIELDS & fields.keys() and fields.keys() <= ITEM_FIELDS
-            return fields if is_native else Row(fields)
+            return fields if _is_native(fields, kind) else Row(fields)
     hint = "; promptforge.load reads files" if issubclass(kind, os.PathLike) else ""
     raise notes.refusal(None, f"{expected}, found {type_name_of(given)}{hint}")
+
+
+def _is_native(fields: _Fields, kind: type) -> bool:
+    """Tell whether an object is an item of the user's own, and no result of a search.
+
+    A dataclass is read as its dict is, and so is a content that is no text.
+    """
+    if not CONTENT_FIELDS & fields.keys():
+        return False
+    if {"meta", "metadata"} & fields.keys() or not fields.keys() - ITEM_FIELDS:
+        return fields.keys() <= ITEM_FIELDS
+    content = fields.get("content")
+    return is_dataclass(kind) or (content is not None and text_of(content) is None)
 
 
 def _read_pair(pair: Any, notes: _Notes) -> _Fields:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import chain, islice
 from math import isfinite
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -357,6 +358,10 @@ def open_json(value: Any) -> Any:
     return value
 
 
+_OPTION_KEYS = ("extract", "search_context", "wiki_context")
+"""Keys of passages that are options elsewhere: `extract: "pdfminer"`, `search_context: "low"`."""
+
+
 def find_text(body: Fields) -> tuple[str | None, Any]:
     """Return the first usual key with a text, and the text: bytes are judged by the builder."""
     body = respell(body)
@@ -364,7 +369,7 @@ def find_text(body: Fields) -> tuple[str | None, Any]:
         if key not in body:
             continue
         text = _join_sentences(body[key]) if key == "sentences" else text_of(body[key])
-        if text is not None:
+        if text is not None and (key not in _OPTION_KEYS or _reads_as_text(text)):
             return key, text
     for key in ("_node_content", "json"):  # LlamaIndex and Redis write a whole object as JSON
         if type(body.get(key)) is str:
@@ -400,7 +405,7 @@ def _say_longer_text(body: Fields, key: str | None, text: str | bytes, notes: An
     ]
     if longer:
         what = f"content is read from {quote(key)}, not from {', '.join(longer[:3])}"
-        notes.say("PF201", f"{what}, which is longer")
+        notes.say("PF201", f"{what}, which is longer", "info")
 
 
 def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
@@ -414,11 +419,13 @@ def _guess_text(body: Fields, notes: Any) -> tuple[str | None, str | None]:
         for key, value in body.items()
         if _USUAL.get(_fold(key), key) not in others and _reads_as_texts(value)
     }
+    # A list may be keywords or names, so it is the text only where no single one is there.
+    texts = {key: text for key, text in texts.items() if type(body[key]) is not list} or texts
     if not texts or "summary" in body:
         return None, None
     key = max(texts, key=lambda key: len(texts[key]))
     inside = search_inside(body)
-    if inside is not None and _size(inside) > len(texts[key]):
+    if inside is not None and (type(body[key]) is list or _size(inside) > len(texts[key])):
         return None, None
     if len(texts) == 1:
         notes.say("PF201", f"content is read from {quote(key)}", "info")
@@ -719,7 +726,9 @@ def read_titled(value: Any) -> Fields | None:
     title, sentences = value
     if type(title) is not str or type(sentences) not in (list, tuple) or not sentences:
         return None
-    return {"title": title, "sentences": sentences} if {*map(type, sentences)} == {str} else None
+    if {*map(type, sentences)} != {str} or len(title) > sum(map(len, sentences)):
+        return None  # a text with its tags or sources
+    return {"title": title, "sentences": sentences}
 
 
 @guarded
@@ -734,7 +743,9 @@ def is_pair(value: Any) -> bool:
         return False
     first, second = value
     if _is_number(first) and type(first) is not str:
-        is_record = isinstance(second, str | dict) or _text_in(mapping(second))
+        # A whole number before an object is its place, as `enumerate` and `iterrows` give it.
+        is_score = not isinstance(first, Integral)
+        is_record = isinstance(second, str | dict) or (is_score and _text_in(mapping(second)))
         return bool(is_record) and not _is_number(second)
     return _is_number(second) and not isinstance(first, list | int | float)
 
@@ -762,12 +773,13 @@ def _read_columns(found: Fields) -> list[list[Any]] | None:
     cells = chain(*(one if type(one) is list else [one] for one in texts))  # a list: sentences
     if not texts or len(columns) < 2 or not same or not all(isinstance(c, str) for c in cells):
         return None
-    # A page with highlights and their scores; a hit that has each of its fields in a list.
-    if _labels(found, _LABEL_KEYS if len(texts) == 1 else (*KEYS["name"], *KEYS["place"])):
+    if _labels(found, (*KEYS["name"], *KEYS["place"])):  # a page with highlights and their scores
         return None
+    # A hit that has each of its fields in a list keeps the id and the number beside these.
+    beside = _labels(found) if len(texts) == 1 else {}
     if text == "documents":
         columns["document"] = columns.pop("documents")
-    return [_zipped(columns)]
+    return [[Row({**beside, **row}) for row in _zipped(columns)]]
 
 
 def _zipped(columns: dict[str, list[Any]]) -> list[Any]:

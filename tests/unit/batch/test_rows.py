@@ -421,6 +421,8 @@ def test_a_list_in_json_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         "['It packs.']",
         "[{'text': open('a')}]",
         "[{'text': 'It packs.'}]; x",
+        "[{[1, 2]}]",
+        "[{{}}]",
         "[" * 100_000,
         '{"text": "It packs."}',
     ],

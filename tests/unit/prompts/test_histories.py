@@ -440,6 +440,29 @@ def test_rows_and_objects_with_a_role_are_messages(history: Any) -> None:
     assert not prompt.warnings
 
 
+@dataclass
+class Reading:
+    value: float
+    timestamp: str
+
+
+def test_data_in_a_result_keeps_its_time() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    history = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": Reading(3.0, "2026-01-01")},
+    ]
+    prompt = pf.Renderer().prompt(history=history, user="?", to="openai")
+    assert "2026-01-01" in str(prompt[1]["content"])
+
+
+def test_rows_of_two_columns_are_a_role_and_its_text() -> None:
+    base = sqlite3.connect(":memory:")
+    rows = base.execute("select 'user', max('hi')")
+    prompt = pf.Renderer().prompt(history=rows, to="openai")
+    assert list(prompt) == [{"role": "user", "content": "hi"}]
+
+
 def test_a_table_of_messages_is_a_history() -> None:
     pandas = pytest.importorskip("pandas", reason="needs pandas: pip install '.[test-all]'")
     table = pandas.DataFrame([

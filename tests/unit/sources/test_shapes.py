@@ -8,6 +8,7 @@ import types
 from collections import namedtuple
 from datetime import datetime
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -431,26 +432,40 @@ def test_several_searches_are_interleaved_by_rank() -> None:
     assert {item.score_order for item in items} == {"given"}
 
 
-def test_scores_that_contradict_the_order_of_a_search_do_not_turn_it_round() -> None:
-    # Qdrant with the metric Euclid: the nearest point has the smallest score.
-    points = [
-        {"id": n, "version": 0, "score": score, "payload": {"text": text}}
-        for n, (text, score) in enumerate(((TAR, 0.1), (FIND, 0.9)))
-    ]
-    for given in (points, {"result": {"points": points}}):
-        result = pf.render(given, max_tokens=30)
-        assert [item.reason for item in result.items] == ["fits", "budget"]
-        assert "PF214" in [one.code for one in result.warnings]
-        turned = pf.render(given, max_tokens=30, score_order="higher")
-        assert [item.reason for item in turned.items] == ["budget", "fits"]
-    agreed = pf.render(points[::-1], max_tokens=30)
-    assert [item.reason for item in agreed.items] == ["fits", "budget"]
-    assert "PF214" not in [one.code for one in agreed.warnings]
+def test_what_stands_beside_a_text_is_not_read_in_its_place() -> None:
+    long = "Sells apples and pears all over the land, and packs them well. " * 2
+    for record in (
+        {"id": "1", "score": 0.9, "doc": "manual.pdf", "text": TAR},
+        {"id": "1", "score": 0.9, "doc": {"title": "t", "description": long}, "text": TAR},
+        {"title": "x", "url": "https://e.example", "extract": "pdfminer", "description": TAR},
+        {"title": "x", "search_context": "low", "description": TAR},
+    ):
+        assert [item.content for item in load([record])] == [TAR]
+    cast = ["Johann Sebastian Bach the elder", "Maria Anna Mozart the younger"]
+    plot = "A cat sails home over the sea."
+    point = {"id": 1, "version": 0, "score": 0.5, "payload": {"plot": plot, "cast": cast}}
+    assert [item.content for item in load([point])] == [plot]
 
 
-def test_a_hit_with_lists_of_one_value_keeps_what_stands_beside_them() -> None:
-    (item,) = load([{"title": ["T1"], "body": [TAR], "path": ["a.md"], "score": 1.5}])  # Tantivy
-    assert (item.content, item.name, item.path, item.score) == (TAR, "T1", "a.md", 1.5)
+def test_an_id_beside_lists_of_one_value_costs_the_hit_nothing() -> None:
+    hit = {"id": "r1", "content": [TAR], "title": ["Tar"], "source": ["a.md"], "score": [0.3]}
+    (item,) = load([hit])
+    assert (item.name, item.path, item.content, item.score) == ("Tar", "a.md", TAR, 0.3)
+    answer = {"id": "r", "documents": [TAR], "metadata": [{"source": "a.md", "page": 3}]}
+    (item,) = load(answer)
+    assert (item.path, item.metadata["page"]) == ("a.md", 3)
+
+
+def test_a_text_before_its_tags_is_no_title() -> None:
+    with pytest.raises(pf.ItemError, match="found tuple"):
+        load([(f"{TAR} It is the oldest of its kind.", ["a.md"])])
+
+
+def test_a_whole_number_before_an_object_is_no_score() -> None:
+    hits = [SimpleNamespace(content=text, title="t") for text in (TAR, FIND)]
+    with pytest.raises(pf.ItemError):
+        load(list(enumerate(hits)))
+    assert [item.score for item in load([(0.9, hits[0]), (0.2, hits[1])])] == [0.9, 0.2]
 
 
 def test_hits_of_typesense_keep_the_order_of_a_hybrid_search() -> None:
