@@ -92,7 +92,9 @@ def _near_tags(text: str) -> Iterator[TemplateMistake]:
         yield TemplateMistake(found.start(), len(found[0]), message, new)
 
 
-_IS_NO_LINE = re.compile(r"\{#.*?#\}|\{%[-+]?\s*raw\b.*?\bendraw\s*[-+]?%\}", re.DOTALL)
+_IS_NO_LINE = re.compile(
+    r"\{#.*?(?:#\}|\Z)|\{%[-+]?\s*raw\b.*?(?:\bendraw\s*[-+]?%\}|\Z)", re.DOTALL
+)
 _TAG_AT_END = re.compile(r"\{%[-+]?\s*((?:end)?(?:if|for)|include)\b[^{}]*(?<![-+])%\}\Z")
 
 
@@ -383,7 +385,9 @@ class _ScopeWalk(NodeVisitor):
         if node.name in ("first", "last"):
             return _member(shape)
         if shape is FINISHED_TEXT_SHAPE and node.name in _TEXT_FILTERS:
-            if node.name not in ("indent", "trim") and not isinstance(node.node, nodes.Filter):
+            before = node.node
+            refused = isinstance(before, nodes.Filter) and before.name != "prose"
+            if node.name not in ("indent", "trim") and not refused:
                 message = f'"{node.name}" leaves a finished text to be escaped again, on one line'
                 self._say(node, "PF810", f"{message}; only indent and trim keep it as it is")
             return FINISHED_TEXT_SHAPE

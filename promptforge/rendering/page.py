@@ -292,6 +292,7 @@ class Page:
         self.options = options
         if options.tree:  # the larger the budget, the more files it names
             self._last = None
+            self.shortener = self.shortener.on(self, ())  # what items cost beside their own
 
     def with_sources(self, *, shown: bool) -> Page:
         """Return this page with the list of sources, or without it."""

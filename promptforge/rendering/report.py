@@ -518,7 +518,7 @@ def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
         message = f"the templates print nothing of {plural(len(lost), 'item', 'items')}"
         message += f" that had room{_named(report, lost)}"
         message += "; print {{ item.text }} of every item, or leave them out by kinds or paths"
-        diagnostics.add("PF133", message, where=page.layout.page_name)
+        diagnostics.add("PF133", message, where=page.layout.page_name, severity="info")
 
 
 def _say_of_items(page: Page, packed: Plan, diagnostics: Diagnostics) -> None:

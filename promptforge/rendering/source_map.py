@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from ..model import Span
 from ..packing.types import Variant
 from ..selection.group import flatten_sections
 from ..templating.language import Fields, Missing, isolate_fences
-from ..templating.limits import use_tank
+from ..templating.limits import FuelTank, use_tank
 from ..templating.loader import Templates
 from ..text.control_tokens import spread_insertions
 from .page import Page
@@ -49,6 +49,15 @@ class _WatchedItem(Fields):
         if key in _SHOWING and str(value or "").strip():
             self.shown.add(self.index)
         return value
+
+    def __iter__(self) -> Iterator[str]:
+        self.shown.add(self.index)
+        return super().__iter__()
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return all fields, as what prints a whole item asks for them."""
+        self.shown.add(self.index)
+        return super().items()
 
 
 class _Piece(NamedTuple):
@@ -109,9 +118,11 @@ def find_unprinted(page: Page, chosen: Mapping[int, Variant], templates: Templat
     """
     shown: set[int] = set()
     variables = _watch(page, chosen, [], shown)
-    use_tank(page.tank, len(chosen), sum(len(item["text"]) for item in variables["items"]))
+    # Fuel of its own: a page that took most of its rendering's has been printed all the same.
+    use_tank(FuelTank(), len(chosen), sum(len(item["text"]) for item in variables["items"]))
     deque(templates.trace(page.layout.page_name, variables), maxlen=0)
-    return [index for index in chosen if index not in shown]
+    blank = {index for index, variant in chosen.items() if not variant.text.strip()}
+    return [index for index in chosen if index not in shown | blank]
 
 
 def _print_item(page: Page, piece: _Piece, templates: Templates, view: Fields) -> list[_Piece]:

@@ -230,6 +230,15 @@ def _indent(text: str, width: int = 4, first: bool = False) -> str:
     return margin * first + re.sub(r"\n(?=.)", "\n" + margin, text)
 
 
+def _indent_markdown(value: Any, width: int = 4, first: bool = False) -> Any:
+    if isinstance(value, Safe) and width > 3 and _FENCE_LINE.search(to_text(value)):
+        message = (
+            f"indent({width}) leaves a fence open, as its end may stand behind 3 blanks at most"
+        )
+        raise TemplateError(f"{message}; write indent(3) or less")
+    return FILTERS["indent"](value, width, first)
+
+
 def _sort(values: Any, attribute: str | None = None, reverse: bool = False) -> list[Any]:
     """Sort by numbers, then by texts without their case; what is missing stands last."""
     if not isinstance(values, list | tuple):
@@ -253,6 +262,7 @@ def _tojson(value: Any) -> str:
 
 _MONTHS = "January February March April May June July August September October November December"
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+_FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _DIRECTIVE = re.compile(r"%(-?.|$)", re.DOTALL)
 
 
@@ -351,7 +361,7 @@ def check_filters(
             reader.refuse(node, "PF809", message)
         elif name in _CHANGES and reader.syntax.has_fences:
             before = node.node
-            if isinstance(before, nodes.Filter) and before.name in (*MARKDOWN_FILTERS, "framed"):
+            if isinstance(before, nodes.Filter) and before.name in ("code", "fence", "framed"):
                 message = f'"{name}" cannot change what "{before.name}" has made; write it before:'
                 reader.refuse(node, "PF803", f"{message} | {name} | {before.name}")
 
@@ -508,6 +518,7 @@ class Environment(jinja2.Environment):
         # Nothing of Jinja's own is kept: no `range`, no `cycler`, no filter that is not named here.
         self.globals.clear()
         self.filters = {name: metered_filter(name, change) for name, change in FILTERS.items()}
+        self.filters["markdown.indent"] = metered_filter("indent", _indent_markdown)
         self.filters |= METER_FUNCTIONS
         self.tests = {name: self.tests[name] for name in TEMPLATE_TESTS}
         self.undefined = Missing
@@ -636,6 +647,8 @@ class Environment(jinja2.Environment):
                 node.name = "fence"
             elif node.name == "tojson" and reader.syntax.quotes_values:
                 node.name = "framed"  # every value is printed as JSON here: not twice
+            elif node.name == "indent" and reader.syntax.has_fences:
+                node.name = "markdown.indent"
         reader.check(root)
         reader.follow(root)
         reader.wrap(root)

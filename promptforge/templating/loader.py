@@ -297,7 +297,7 @@ class Templates:
             if not self.is_layout(name):
                 message = f"there is no layout {quote(name)}{suggest_name(name, self.layouts())}"
                 if self._by_layout.get(name) and name != PROMPTS_FOLDER:
-                    message = f"{quote(name)} is no layout: it has neither a page, such as"
+                    message = f"{quote(name)} is not a layout: it has neither a page, such as"
                     message += " layout.md.j2, nor a layout.yaml with a base"
                 if chain:
                     raise TemplateError(message, where=self._settings_place(chain[-1]))

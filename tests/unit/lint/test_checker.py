@@ -47,7 +47,7 @@ TEMPLATES: dict[str, tuple[str, str, str]] = {
     "<pre>\n{{ item.name }}": ("PF809", "1:1", "<pre"),
     "```\n{{ item.content }}\n```": ("PF809", "2:9", "content"),
     "{{ item.content }}": ("PF810", "1:4", "item.content"),
-    "{{ item.content | prose | upper }}": ("PF803", "1:27", "upper"),
+    "{{ item.content | prose | upper }}": ("PF810", "1:27", "upper"),
     "{% if item.start_line > 3 %}{% endif %}": (
         "PF814",
         "1:1",

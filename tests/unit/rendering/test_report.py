@@ -178,7 +178,27 @@ def test_an_item_that_the_templates_leave_out_is_named(page: str, item: str, nam
         "{% macro m(list) %}{% for item in list %}{{ item.text }}{% endfor %}{% endmacro %}"
         "{{ m(items) }}",
         "{% for s in sections %}{% for item in s['items'] %}{{ item.text }}{% endfor %}{% endfor %}",
+        "{{ items | tojson }}",
+        LOOP + "{{ item }}{% endfor %}",
     ],
 )
 def test_a_page_prints_items_in_its_own_way(page: str) -> None:
     assert _left_out(page) == ""
+
+
+def test_an_item_without_a_text_is_not_left_out_by_templates() -> None:
+    items = [{"name": "a", "content": "one"}, {"name": "b", "content": ""}]
+    page = {"mine/layout.md.j2": LOOP + "{{ item.text }}{% endfor %}"}
+    result = pf.render(
+        items, templates=page | {"mine/item.md.j2": "{{ item.content | framed }}"}, layout="mine"
+    )
+    assert "PF133" not in [each.code for each in result.warnings]
+
+
+def test_a_page_that_needs_most_of_its_fuel_is_printed() -> None:
+    turns = "{% for o in items %}{% for p in [1, 2, 3, 4, 5, 6, 7, 8] %}{% if o.path == item.path"
+    turns += " and p == 3 %}{{ o.name }}{% endif %}{% endfor %}{% endfor %}"
+    page = {"mine/layout.md.j2": LOOP + turns + "{{ item.text | trim }}\n{% endfor %}"}
+    page["mine/item.md.j2"] = "{{ item.content | framed }}"
+    items = [{"name": f"n{n}", "path": f"f{n}.py", "content": f"x{n} = {n}"} for n in range(45)]
+    assert "x44" in pf.render(items, templates=page, layout="mine", max_tokens=None).text

@@ -237,10 +237,27 @@ def test_prose_stands_in_a_list_and_a_fence_begins_a_line(tmp_path: Path) -> Non
 
 
 def test_a_filter_does_not_change_the_marks_of_another(tmp_path: Path) -> None:
-    message = '"truncate" cannot change what "prose" has made; write it before: | truncate | prose'
+    message = '"truncate" cannot change what "code" has made; write it before: | truncate | code'
     with pytest.raises(TemplateError) as caught:
-        render(tmp_path, "{{ item.content | prose | truncate(9) }}", "md")
+        render(tmp_path, "{{ item.content | code | truncate(9) }}", "md")
     assert message in str(caught.value)
+    assert "a_name" in render(
+        tmp_path, "{{ item.name | prose | truncate(9) }}", "md", name="a_name b"
+    )
+
+
+@pytest.mark.parametrize(
+    ("item", "page"),
+    [
+        ("x:\n{{ item.content | framed | indent }}", "{{ item.text }}"),
+        ("**x**\n{{ item.content | framed }}\nend", "{{ item.text | indent }}"),
+    ],
+)
+def test_a_fence_is_not_moved_to_where_it_stays_open(item: str, page: str, tmp_path: Path) -> None:
+    page = "{% for item in items %}" + page + "{% endfor %}"
+    with pytest.raises(TemplateError, match=r"leaves a fence open.* write indent\(3\) or less"):
+        render(tmp_path, item, "md", page, content="<b>\n\n")
+    assert render(tmp_path, "{{ item.content | prose | indent }}", "md", content="a\nb")
     assert render(tmp_path, "{{ item.name | prose | default('none') }}", "md").strip() == "none"
 
 
