@@ -134,7 +134,8 @@ def _show_declarations(
     """
     page, unit, ranks = packer.page, budget_unit(limit), step.ranks
     packer.cost = page.measure(packer.chosen)
-    room = DECLARED_SHARE * (limit[unit] - packer.cost[unit])
+    free = limit[unit] - packer.cost[unit]
+    room = DECLARED_SHARE * free
     scale = CHARACTERS_PER_TOKEN if unit else 1
     places = packer.free_places(step)
     if not ranks or not 0 < room < UNLIMITED:
@@ -149,7 +150,8 @@ def _show_declarations(
     # A tree grows by each file shown: Dapper's declarations took 5,200 of 6,000 tokens, and the
     # README had no room.
     most = list(limit)
-    most[unit] -= WHOLE_OF_LIMIT * limit[unit] + FILE_OVERHEAD * scale
+    if step.walk[0] not in packer.chosen:
+        most[unit] -= WHOLE_OF_LIMIT * free + FILE_OVERHEAD * scale
     packer.take_back(costs, {index: n for n, index in enumerate(costs)}, (most[0], most[1]))
     if not costs:
         packer.cost = page.measure(packer.chosen)
@@ -279,7 +281,8 @@ def _show_outlines(
             continue
         room_for_it = list(bounds)
         if index == step.walk[0] and most_of_outline < WHOLE_OF_LIMIT * limit[unit] < UNLIMITED:
-            room_for_it[unit] = WHOLE_OF_LIMIT * limit[unit]
+            most_of_first = max(0.9 * room, most_of_outline)
+            room_for_it[unit] = min(WHOLE_OF_LIMIT * limit[unit], most_of_first)
         variant = _outline_within(packer, index, (room_for_it[0], room_for_it[1]))
         if variant is None:
             continue

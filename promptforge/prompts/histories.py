@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import msgspec
@@ -159,7 +159,7 @@ def _as_mapping(given: object) -> object:
         if hasattr(kind, "_asdict"):  # of a named tuple, and of SQLAlchemy
             return row._asdict()
         if hasattr(kind, "keys"):
-            return {key: row[key] for key in list(row.keys())}
+            return {key: row[key] for key in islice(row.keys(), MAX_MESSAGE_VALUES)}
         names = getattr(kind, "__struct_fields__", None) or list(vars(row))
         fields = {name: getattr(row, name) for name in names if name[:1] != "_"}
     except (KeyboardInterrupt, SystemExit):
@@ -221,8 +221,9 @@ class _MessageReader:
         def say(change: str) -> None:
             self.say(change, "warning" if "left out" in change else "info")
 
-        # A row of pandas has NaN where it has no value.
-        value = {k: one for k, one in value.items() if type(one) is not float or one == one}
+        if isinstance(value, dict):  # a row of pandas has NaN where it has no value
+            pairs = dict.items(value)
+            value = {k: one for k, one in pairs if type(one) is not float or one == one}
         message = copy_plain(value, say, MAX_MESSAGE_VALUES)
         return [
             self._sound(each) for part in self._unwrap(dict(message)) for each in self._read(part)

@@ -60,6 +60,7 @@ from .providers import (
     stand_ins,
     with_short_id,
     with_some_output,
+    with_words_for_a_failure,
 )
 from .remembered import HistoryMemory
 from .tools import ToolSet, read_tools, write_tools
@@ -233,6 +234,8 @@ class Renderer(ContextRenderer):
             messages = change_blocks(messages, with_short_id)
         if shape.family == "bedrock":
             messages = change_blocks(messages, with_some_output)
+        if shape.family == "anthropic":
+            messages = change_blocks(messages, with_words_for_a_failure)
         if controls is not None:
             question = texts["question"]
             texts["question"], messages = _break_up(question, messages, controls, diagnostics)

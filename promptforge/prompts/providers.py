@@ -461,6 +461,18 @@ def with_some_output(block: MessageBlock) -> MessageBlock:
     return replace(block, text=text, original={**block.original, "toolResult": made})
 
 
+def with_words_for_a_failure(block: MessageBlock) -> MessageBlock:
+    """Return a failed result with some text: Anthropic refuses one without."""
+    if not isinstance(block, ToolOutput) or not block.failed or block.text.strip():
+        return block
+    if block.original is None:
+        return replace(block, text=NO_OUTPUT)
+    content = block.original.get("content")
+    if isinstance(content, list) and content:  # an image alone
+        return block
+    return replace(block, text=NO_OUTPUT, original={**block.original, "content": NO_OUTPUT})
+
+
 def with_arguments_as_text(block: MessageBlock) -> MessageBlock:
     """Return a call with its arguments as a text in chat templates, as DeepSeek's join them."""
     if not isinstance(block, ToolCall):

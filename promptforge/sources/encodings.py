@@ -22,7 +22,7 @@ _NAME = late_pattern(
     r"(?i)(latin|iso[-_]?8859|utf-16[bl]e|cp|windows|koi8|euc|shift|sjis|gb|big5|mac)[-\w]*"
 )
 _ODD_SIGNS = late_pattern(
-    r"[^\W\d_](?:[©®£¥±×÷¿¡µ]|°(?=[^\W\d_]))|[©®£¥±×÷](?=[^\W\d_])|[°±²·×÷¼½¾£¥§©®«»]{2}"
+    r"[^\W\d_](?:[©®£¥±×÷¿¡µ¼½¾]|°(?=[^\W\d_]))|[©®£¥±×÷](?=[^\W\d_])|[°±²·×÷¼½¾£¥§©®«»]{2}"
 )
 """Signs within words, and beside each other: letters of another encoding."""
 _AFTER_SMALL = late_pattern(r"[a-zß-ÿа-яα-ω][A-Z]?(?=([^\x00-\x7f]))")

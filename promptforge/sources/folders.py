@@ -259,8 +259,8 @@ def _read_names(
 def is_earlier_output(real: str, wanted: FolderFilter) -> bool:
     """Tell whether a file is written by this run, and holds what an earlier run wrote there.
 
-    Any other file of that name is a source like all others: it is read, and not written over. A
-    file that the shell has opened is empty by now.
+    Any other file of that name is a source like all others: it is read, and not written over. One
+    that the shell has opened for the run's output is empty by now, or grows as it is read.
     """
     if wanted.printed:
         with contextlib.suppress(OSError):

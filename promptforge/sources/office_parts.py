@@ -95,9 +95,9 @@ def _with_empty_cells(part: bytes) -> bytes:
     for tag in _CELL_TAG.finditer(part):
         if tag[0].startswith(b"<w:tc"):
             spans.append(1)
-        elif spans and tag[1]:
+        elif spans and tag[1] and spans[-1] == 1:  # a tracked change gives the former one too
             spans[-1] = int(tag[1])
-        elif spans:
+        elif spans and not tag[1]:
             number = min(spans.pop() - 1, room)
             room -= number
             if number > 0:

@@ -128,7 +128,12 @@ def read_named(
     if names and "\0" not in text and _QUOTED_NAME.search(text):
         from .git import unquote_name
 
-        text = _QUOTED_NAME.sub(lambda found: unquote_name(found[0]), text)
+        def unquoted(found: re.Match[str]) -> str:
+            name = unquote_name(found[0])
+            # A file "x\n/etc/passwd" of a repository would be two names, one of them the system's.
+            return name if len(name.splitlines()) == 1 else found[0]
+
+        text = _QUOTED_NAME.sub(unquoted, text)
     return text, where
 
 

@@ -15,7 +15,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.format import Marks
-from .blocks import MAX_CHARS_KEPT, MAX_LINES_WHOLE, WHITE, LineReader, Place, make_document
+from .blocks import (
+    LINES_OF_HEADER,
+    MAX_CHARS_KEPT,
+    MAX_LINES_WHOLE,
+    WHITE,
+    LineReader,
+    Place,
+    make_document,
+)
 from .pieces import ALWAYS, Piece, Pieces, introduces
 
 if TYPE_CHECKING:
@@ -24,6 +32,10 @@ if TYPE_CHECKING:
 
 _NESTED = frozenset(("paragraph_open", "heading_open", "list_item_open", "fence", "html_block"))
 _PREFIX = re.compile(r"[ \t>]*")
+_HTML_WHOLE = re.compile(
+    r"(?is)<!--.*?(?:-->|\Z)|<(tr|dd|li|p|pre|script|style|svg)\b.*?(?:</\1\s*>|\Z)"
+    r"|<[a-z/][^<>]*>"
+)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
 _FRONT = re.compile(
     r"---[ \t\r]*+\n"
@@ -56,6 +68,29 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
+
+
+def _rank(token: Token) -> tuple[int, float]:
+    """Return the rank of a nested block that holds what follows, and the line where it ends."""
+    if token.type == "heading_open":
+        return int(token.tag[1:]), float("inf")
+    return (9, token.map[1]) if token.type == "list_item_open" and token.map else (0, 0)
+
+
+def _join_html(lines: Sequence[str]) -> list[str]:
+    """Return lines of HTML; those of one tag, comment, or row of a table are joined."""
+    text = "".join(lines)
+    whole = [(found.start(), found.end()) for found in _HTML_WHOLE.finditer(text)]
+    joined, place, number = list[str](), 0, 0
+    for line in lines:
+        while number < len(whole) and whole[number][1] <= place:
+            number += 1
+        if joined and number < len(whole) and whole[number][0] < place:
+            joined[-1] += line
+        else:
+            joined.append(line)
+        place += len(line)
+    return joined
 
 
 class _Span(NamedTuple):
@@ -165,14 +200,37 @@ class _Blocks(LineReader):
         if end - start > MAX_LINES_WHOLE:
             cuts += [line for line in range(start + 1, end) if line in self._nested]
         keep, index, kind = place
+        intro, open_ = -1, [(0, end, index)]  # what holds a block: ranks, ends, pieces
         for first, last in pairwise([*cuts, end]):
-            if first > start:
+            token = self._nested.get(first)
+            if first > start and token:
                 kind = _PREFIX.findall(self._lines[first])[0]
                 if self._lines[first - 1].strip(f">{WHITE}"):
                     kind = f"{self._line_ends_before(first)}{kind}"
-            added = self._add(self._slice(first, last), keep, index, kind)
+                rank, until = _rank(token)
+                while len(open_) > 2 and (open_[-1][1] <= first or 0 < rank <= open_[-1][0]):
+                    open_.pop()
+                index = intro if intro >= 0 else open_[-1][2]
+            text = self._slice(first, last)
+            added = self._add(text, keep, index, kind)
             if first == start:
-                index = added
+                open_.append((0, end, added))
+            elif token and rank:
+                open_.append((rank, min(until, end), added))
+            intro = added if introduces(text.rstrip(f"> {WHITE}")) else -1
+
+    def _leaf(self, token: Any, lines: list[str], place: Place, *, is_closed: bool) -> None:
+        """Add a block of code or HTML by its lines."""
+        keep, under, kind = place
+        if token.type == "html_block":
+            keep, lines = keep - 2, _join_html(lines)
+        elif not is_closed:
+            lines.append("")
+        prefix = "    " * (token.type == "code_block")
+        if len(lines) > LINES_OF_HEADER:
+            self._add_lines(lines, (keep, under, kind), f"{prefix}line")
+        else:
+            self._add("".join(lines), keep, under, kind)
 
     def _block(self, token: Any, start: int, end: int, kind: str) -> None:
         text, keep, under = self._slice(start, end), self._keep(), self._under()
@@ -198,10 +256,7 @@ class _Blocks(LineReader):
             self._add_lines(lines, (keep, under, kind), "row")
         elif token.type in ("fence", "code_block", "html_block") and long:
             lines = [*self._lines[start : stop - 1], self._slice(stop - 1, end)]
-            if token.type != "html_block" and not is_closed:
-                lines.append("")
-            prefix = "    " * (token.type == "code_block")
-            self._add_lines(lines, (keep, under, kind), f"{prefix}line")
+            self._leaf(token, lines, (keep, under, kind), is_closed=is_closed)
         elif token.type == "blockquote_open":
             self._container(start, end, (keep, under, kind))
         else:

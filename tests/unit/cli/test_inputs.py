@@ -372,6 +372,11 @@ def test_a_list_of_git_names_files_that_it_quotes() -> None:
     ran = run("render", "--files-from", "-", stdin=names)
     assert "x = 1" in ran.out and "y = 2" in ran.out and "z = 3" in ran.out
     assert ran.err.count("left out") == 1
+    Path("x").mkdir()
+    Path("b.py").write_text("not named")
+    for end in ("\\n", "\\013", "\\342\\200\\250"):  # each would make two names of one
+        ran = run("render", "--files-from", "-", stdin=f'"x{end}b.py"\n')
+        assert "not named" not in ran.out and "cannot read it" in ran.err
     Path("list").write_text('"..\\057victim.txt"\n')
     assert run("render", "@list").code == 4
 

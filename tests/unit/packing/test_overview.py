@@ -163,6 +163,16 @@ def test_a_tree_takes_none_of_the_room_of_the_readme() -> None:
         assert readme.tokens >= tokens / 20
 
 
+def test_the_readme_takes_none_of_the_room_beside_a_large_file_shown_whole() -> None:
+    files = {f"Shop/Part{n}/Mapper.Of{n}.cs": program_in_csharp(n) for n in range(60)}
+    files["README.md"] = "# Shop\n\n" + "".join(f"Says {n} of a shop.\n\n" for n in range(800))
+    items = [pf.Item(kind="code", path=path, content=text) for path, text in files.items()]
+    large = "".join(f"x{n} = {n}\n" for n in range(3000))
+    items.append(pf.Item(kind="code", path="large.py", content=large, required=True))
+    result = pf.render(items, packing="repository", max_tokens=25_000)
+    assert sum(item.tokens > 0 for item in result.items) > 30
+
+
 def program_in_csharp(n: int) -> str:
     """Return a class that the next one uses."""
     methods = "".join(

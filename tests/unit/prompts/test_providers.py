@@ -699,6 +699,21 @@ def test_a_result_without_text_has_one_for_converse(empty: Any) -> None:
     assert prompt[2]["content"][0]["toolResult"]["content"] == [{"text": "(no output)"}]
 
 
+@pytest.mark.parametrize("content", [[{"type": "text", "text": " "}], [], "", " \n"])
+def test_a_failure_without_output_says_so_to_anthropic(content: Any) -> None:
+    result = {"type": "tool_result", "tool_use_id": "t", "is_error": True, "content": content}
+    history = [
+        {"role": "user", "content": "q"},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}],
+        },
+        {"role": "user", "content": [result]},
+    ]
+    sent = list(pf.Renderer().prompt(history=history, to="anthropic"))[2]["content"][0]
+    assert sent["content"] == "(no output)" and sent["is_error"] is True
+
+
 def test_blank_texts_of_a_result_of_converse_are_left_out() -> None:
     image = {"image": {"format": "png", "source": {"bytes": b"x"}}}
     for content, sent in (

@@ -513,3 +513,18 @@ def test_the_beginning_of_a_credential_many_times_over_is_little_work(
 ) -> None:
     # Each took minutes: a beginning was looked for in all of a line, from every place in it.
     assert find_credential(repeated * times) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ENV GPG_KEY=E3FF2839C048B25C084DEBE9B26995E310250568\n",
+        '{"recaptchaSiteKey": "6LeIxAcTAAAAAJcZVRqyHh71UMIEGNQ_MXjiZKhI"}',
+        '<trusted-key id="6F538074CCEBF35F28AF9B066A0975F8B1127B83" group="a"/>',
+        'model_key = "Meta-Llama-3.1-8B-Instruct-AWQ-INT4"',
+        'sort_key = "2024-01-15T10-00-00Z-Us1"',
+        "session = cs_test_a11YYufWQzNY63zpQ6QSNRQhkUpVph4WRmzW0zWJO2znZKdVujZ0N0S22u",
+    ],
+)
+def test_a_public_key_or_a_name_is_no_credential(text: str) -> None:
+    assert find_credential(text, "a.json") is None

@@ -110,3 +110,9 @@ def _file(folder: Path, attributes: str, data: bytes) -> Path:
     file = folder / "sub/a.c"
     file.write_bytes(data)
     return file
+
+
+def test_fractions_behind_letters_are_letters_of_another_encoding() -> None:
+    for text, name in (("Režim potomka\n", "iso8859_2"), ("Валмјера", "cp1251")):
+        data = text.encode(name)
+        assert data.decode(guess_encoding(data) or "ascii") == text

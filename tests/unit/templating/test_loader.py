@@ -284,7 +284,7 @@ def test_unknown_layouts_and_formats_name_the_nearest() -> None:
 def test_what_a_layout_lacks_is_named_with_the_way_out(tmp_path: Path) -> None:
     page = "{% for item in items %}{{ item.title }}{% endfor %}"
     templates = write(tmp_path, {"a/page.md.j2": page, "b/layout.md.j2": page})
-    with pytest.raises(OptionError, match='"a" is no layout: it has neither a page, such as'):
+    with pytest.raises(OptionError, match='"a" is not a layout: it has neither a page, such as'):
         templates.layout("a", "markdown")
     with pytest.raises(TemplateError, match="add it, or write base: chunks into b/layout"):
         templates.layout("b", "markdown").item_template("text")

@@ -143,6 +143,57 @@ def test_a_long_block_of_any_kind_loses_what_does_not_answer(
     assert_laws(text)
 
 
+RETIRED = "<!-- Retired in the year 2019; nothing of it is true today.\n"
+OFFICES = [("Oslo", "Anna"), ("Rome", "Bert"), ("Paris", "Carl"), ("Wien", "Dora"), ("Kyiv", "Eva")]
+TABLE = "".join(
+    f"<tr>\n<td>{city}</td>\n<td>{name}</td>\n<td>Room on a floor of the gardens</td>\n</tr>\n"
+    for city, name in OFFICES * 2
+)
+WARNING = "Never do this, it deletes all data:"
+
+
+@pytest.mark.parametrize(
+    ("block", "query", "shown", "with_it"),
+    [
+        (
+            "1. Setup\n\n"
+            + "".join(f"   {each}\n\n" for each in GARDENS)
+            + f"   {WARNING}\n\n   ```sh\n   rm -rf refunds.db\n   ```\n2. End\n",
+            "refunds.db",
+            "rm -rf",
+            WARNING,
+        ),
+        (
+            "> - Basic\n>\n>   Costs nine dollars.\n>\n"
+            + "".join(f"> - Plan {n}\n>\n>   Gardens are nice.\n>\n" for n in range(20))
+            + "> - Premium\n>\n>   A refund costs ninety dollars.\n",
+            "what costs a refund",
+            "ninety dollars",
+            "- Premium",
+        ),
+        (
+            "<div>\n"
+            + "".join(f"<p>{each}</p>\n" for each in GARDENS)
+            + RETIRED
+            + "<p>Refunds are paid within ninety days.</p>\n-->\n</div>\n",
+            "when are refunds paid",
+            "ninety days",
+            "<!-- Retired",
+        ),
+        (f"<table>\n{TABLE}</table>\n", "who heads the Kyiv office", "Kyiv", "Eva"),
+    ],
+)
+def test_a_part_of_a_block_stands_with_what_tells_its_meaning(
+    block: str, query: str, shown: str, with_it: str
+) -> None:
+    text = f"# T\n\nx\n\n{block}\nThe end.\n"
+    item = pf.Item(content=text, path="a.md", origin="similarity")
+    for tokens in (60, 90, 120):
+        result = pf.render([item], max_tokens=tokens, query=query)
+        assert (shown in result.text) <= (with_it in result.text)
+    assert_laws(text)
+
+
 def test_a_long_table_loses_rows_and_keeps_its_head() -> None:
     text = (
         "# T\n\nx\n\n| a | b |\n|---|---|\n"
