@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, Severity, quote, show_value, suggest_name, type_name_of
 from ..plain_data import MAX_MESSAGE_VALUES, copy_plain
-from ..sources.objects import Row, table_rows
+from ..sources.objects import table_rows
 from ..text.escape import SURROGATE
 from .libraries import (
     DATAS,
@@ -142,6 +142,8 @@ def read_messages(
     found: list[Message] = []
     for index, given in enumerate(_each(history if rows is None else rows, where, diagnostics)):
         place = locate(index) if locate else f"{where}[{index}]"
+        if rows is not None and len(given) == 2 and not {"role", "type", "kind"} & given.keys():
+            given = list(given.values())  # two columns of other names: a role and its text
         found += read(_as_mapping(given), place, diagnostics)
     return found
 
@@ -149,12 +151,10 @@ def read_messages(
 def _as_mapping(given: object) -> object:
     """Return a row of a database, or an object with a role, as a dict; any other message itself."""
     kind: Any = type(given)
-    row: Any = given
-    if kind is Row and len(row) == 2 and row.keys().isdisjoint(("role", "type", "kind")):
-        return list(row.values())  # two columns of other names
     known = kind in (Message, list, tuple) or hasattr(kind, "model_dump") or is_dataclass(kind)
     if known or issubclass(kind, Mapping):
         return given
+    row: Any = given
     try:
         if hasattr(kind, "_asdict"):  # of a named tuple, and of SQLAlchemy
             return row._asdict()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -54,7 +54,7 @@ class _WatchedItem(Fields):
         self.shown.add(self.index)
         return super().__iter__()
 
-    def items(self) -> ItemsView[str, Any]:
+    def items(self) -> Any:
         """Return all fields, as what prints a whole item asks for them."""
         self.shown.add(self.index)
         return super().items()

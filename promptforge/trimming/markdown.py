@@ -200,7 +200,8 @@ class _Blocks(LineReader):
         if end - start > MAX_LINES_WHOLE:
             cuts += [line for line in range(start + 1, end) if line in self._nested]
         keep, index, kind = place
-        intro, open_ = -1, [(0, end, index)]  # what holds a block: ranks, ends, pieces
+        # What holds a block: ranks, ends, pieces.
+        intro, open_ = -1, [(0, float(end), index)]
         for first, last in pairwise([*cuts, end]):
             token = self._nested.get(first)
             if first > start and token:
@@ -214,7 +215,7 @@ class _Blocks(LineReader):
             text = self._slice(first, last)
             added = self._add(text, keep, index, kind)
             if first == start:
-                open_.append((0, end, added))
+                open_.append((0, float(end), added))
             elif token and rank:
                 open_.append((rank, min(until, end), added))
             intro = added if introduces(text.rstrip(f"> {WHITE}")) else -1
