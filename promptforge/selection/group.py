@@ -342,9 +342,7 @@ def cut_near_equal(
 
 
 def _are_long(words: Sequence[str], shared: Sequence[int]) -> bool:
-    """Tell whether shared words are a whole text, or too many to be the same by chance."""
-    if sum(shared) >= len(words):
-        return True
+    """Tell whether shared words are too many to be the same by chance."""
     ends = words[: shared[0]], words[len(words) - shared[1] :]
     return any(len(" ".join(end)) >= MIN_SHARED_CHARACTERS for end in ends)
 

@@ -599,3 +599,11 @@ def test_joined_distances_are_the_least_and_joined_scores_the_greatest() -> None
     )
     assert join_ranges([near, far], [0, 1], "lower")[0].item.score == 0.1
     assert join_ranges([near, far], [0, 1])[0].item.score == 0.9
+
+
+def test_a_few_words_that_another_text_begins_with_are_no_duplicate() -> None:
+    long = "Yes, it is. " + "Orders are refunded within thirty days of the purchase. " * 9
+    items = [{"content": long, "score": 0.9}, {"content": "Yes, it is.", "score": 0.2}]
+    result = pf.render(items, max_tokens=20, trim="none")
+    assert [item.reason for item in result.items] == ["budget", "fits"]
+    assert result.text.count("Yes, it is.") == 1
