@@ -523,6 +523,7 @@ def test_the_beginning_of_a_credential_many_times_over_is_little_work(
         '<trusted-key id="6F538074CCEBF35F28AF9B066A0975F8B1127B83" group="a"/>',
         'model_key = "Meta-Llama-3.1-8B-Instruct-AWQ-INT4"',
         'sort_key = "2024-01-15T10-00-00Z-Us1"',
+        '{"tiktoken": "o200k_base"}',
         "session = cs_test_a11YYufWQzNY63zpQ6QSNRQhkUpVph4WRmzW0zWJO2znZKdVujZ0N0S22u",
     ],
 )
