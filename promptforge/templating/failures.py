@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -17,7 +18,9 @@ from jinja2 import nodes
 from jinja2.debug import get_template_locals
 
 from ..errors import Excerpt, TemplateError, did_you_mean, show_value, suggest_name
+from ..files.access import read_utf8
 from ..text.words import late_pattern
+from ..yaml_reader import load_shipped_yaml
 from .limits import FuelSpentError, fuel_spent_error
 
 # A tag on one line, closed or not.
@@ -136,35 +139,16 @@ _WORD = late_pattern(r"&&|\|\||\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
 _SPELT = {"elseif": "elif", "elsif": "elif", "elsf": "elif", "foreach": "for", "endfi": "endif"}
 _ROLE_TAGS = ("chat", "message", "role", "completion")
 _OPERATORS = {"&": "and", "&&": "and", "||": "or", "!": "not ", "=": "=="}
-_JINJA_NAMES = {
-    "end of statement block": "%}",
-    "end of print statement": "}}",
-    "end of template": "the end of the file",
-    "begin of statement block": "{%",
-    "begin of print statement": "{{",
-    "end of comment": "#}",
-}
-_TOKENS = {
-    "string": "a text in quotes",
-    "integer": "a number",
-    "float": "a number",
-    "name": "a name",
-}
-"""Token of Jinja → its name for an author."""
+_FILE = Path(__file__).with_name("words.yaml")
+_TABLE = load_shipped_yaml(read_utf8(_FILE), _FILE.name)[0]
 
-_ESCAPED = "each value is escaped by its place, and nothing switches that off"
-_NUMBERS = "round, decimals and percent print numbers"
-_HABITS = {
-    **dict.fromkeys(("e", "escape", "safe"), _ESCAPED),
-    **dict.fromkeys(("int", "float", "format"), _NUMBERS),
-    **dict.fromkeys(("items", "dictsort"), "for key in fields, and fields[key], goes through all"),
-    **dict.fromkeys(
-        ("map", "select", "selectattr", "list"), "{% for a in list if a.field %} chooses"
-    ),
-    "groupby": "the option group_by makes sections",
-    "strftime": 'dateformat("%d.%m.%Y") prints a date',
-}
-"""Filter of Jinja → what stands for it here."""
+
+def _by_word(part: str) -> dict[str, str]:
+    """Return the words of a part of `words.yaml`, each with what stands for it here."""
+    return {word: said for row, said in _TABLE[part].items() for word in row.split()}
+
+
+_HABITS = _by_word("filters")
 
 
 def unknown_filter(name: str, known: Iterable[str]) -> str:
@@ -173,22 +157,12 @@ def unknown_filter(name: str, known: Iterable[str]) -> str:
     return f'unknown filter "{name}"{hint}'
 
 
-_REFUSED = {
-    **{sign: f'"{sign}"; it has + and - alone, and filters' for sign in OPERATOR_SIGNS.values()},
-    "FilterBlock": '"filter" as a tag; a filter stands after a value: {{ value | upper }}',
-    "CallBlock": '"call"; a macro is used as {{ name(value) }}',
-    "Scope": f'"autoescape"; {_ESCAPED}',
-    "Import": 'import … as; {% from "NAME" import macro %} brings a macro',
-    "NSRef": "namespace; what a loop sets is gone after it, | length and loop.index count",
-    "Slice": "a slice; | truncate(80) shortens a text, and | first gives the first of a list",
-}
-"""Node of Jinja, or sign → what the language lacks, and the way out."""
-
-
 def not_in_language(kind: str) -> str:
     """Return the message about a kind of Jinja's nodes that templates have not."""
     tags = "it has if, for, set, block, extends, include, from … import, macro and filters"
-    lacks = _REFUSED.get(OPERATOR_SIGNS.get(kind, kind), f'"{kind.lower()}"; {tags}')
+    lacks = _TABLE["nodes"].get(kind, f'"{kind.lower()}"; {tags}')
+    if kind in OPERATOR_SIGNS:
+        lacks = f'"{OPERATOR_SIGNS[kind]}"; it has + and - alone, and filters'
     what, _, way_out = lacks.partition("; ")
     return f"{what} is not part of the template language; {way_out}"
 
@@ -448,26 +422,19 @@ def _bracket(source: str, tag: TagSpan) -> TemplateMistake | None:
 def _plain(message: str) -> str:
     """Return Jinja's own message, with tags as they are written."""
     message = message.rstrip(".")
-    for name, mark in _JINJA_NAMES.items():
+    for name, mark in _TABLE["marks"].items():
         message = message.replace(f"'{name}'", f"'{mark}'").replace(name, mark)
     found = re.match(r"expected token '(.*)', got '(.*)'$", message)
     if found:
-        what = _TOKENS.get(found[2], f'"{found[2]}"')
-        return f"{what} stands where {_TOKENS.get(found[1], found[1])} belongs"
+        tokens = _TABLE["tokens"]
+        what = tokens.get(found[2], f'"{found[2]}"')
+        return f"{what} stands where {tokens.get(found[1], found[1])} belongs"
     return re.sub(r"^unexpected (?:char )?'(.*)'$", r'"\1" does not belong here', message)
 
 
 # --- names that are not there ---------------------------------------------------------------------
 
-_NAMES_HERE = {
-    **dict.fromkeys(("documents", "docs", "context", "context_str", "chunks", "nodes"), "items"),
-    **dict.fromkeys(("doc", "document", "chunk", "node"), "item"),
-    **dict.fromkeys(("question", "input", "query_str"), "query"),
-    **dict.fromkeys(("page_content", "text", "body"), "content"),
-    **dict.fromkeys(("file", "filename", "source"), "path"),
-    **{"type": "kind", "lang": "language", "meta": "metadata"},
-}
-"""Names in templates of other systems → those of promptforge."""
+_NAMES_HERE = _by_word("names")
 
 
 def unknown_name(name: str, known: Collection[str], fields: Collection[str] = ()) -> str:
@@ -494,25 +461,7 @@ def unknown_name(name: str, known: Collection[str], fields: Collection[str] = ()
 _PATH = late_pattern(r"(?<![\w.|])(?<!\| )[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 MAX_VALUES_SHOWN = 6
 MAX_VALUE_CHARS_SHOWN = 60
-KINDS = {
-    "NoneType": "nothing",
-    "bool": "yes or no",
-    **dict.fromkeys(("int", "float"), "a number"),
-    **dict.fromkeys(("str", "Content", "Safe", "VerbatimContent"), "a text"),
-    **dict.fromkeys(("FenceStart", "FenceEnd", "FencedBlock", "DelimitedBlock"), "a text"),
-    **dict.fromkeys(("list", "tuple"), "a list"),
-    **dict.fromkeys(("dict", "Fields", "OpenFields"), "fields"),
-}
-
-_OF_CALLS = {
-    r"^parameter '(\w+)' was not provided$": r'a macro is used without its value "\1"',
-    r"^the template '(.+?)' \(.*\) does not export .* '(\w+)'$": r'"\1" has no macro "\2"',
-    r"^macro '(\w+)' takes no keyword argument '(\w+)'$": r'the macro "\1" takes no value "\2"',
-    r"^macro '(\w+)' takes (?:not|no)\b.*$": r'the macro "\1" takes fewer values',
-    r"^_?(\w+)\(\) (?:takes|missing|got) .*$": r'"\1" takes other values in brackets; `promptforge'
-    r" check` says how many",
-}
-"""Message of Jinja → the same for an author."""
+KINDS = _by_word("types")
 
 
 def missing_parent(message: str, name: str, source: str, parent: str) -> TemplateError:
@@ -559,7 +508,7 @@ def _explain(error: Exception, where: str, variables: Mapping[str, Any]) -> Temp
         match = re.match(r'unknown variable "(.*)"$', message)
         if match:
             message += unknown_name(match[1], variables, variables.get("item") or ())
-        for pattern, plain in _OF_CALLS.items():
+        for pattern, plain in _TABLE["calls"].items():
             message = re.sub(pattern, plain, message)
     elif isinstance(error, jinja2.TemplateNotFound):
         message = f'there is no template "{error.name}"'
@@ -618,7 +567,7 @@ def _explain_python_error(error: Exception) -> str:
             return "+ and - take two numbers, and + two texts; ~ joins any two values"
         if "not iterable" in message and names:
             return f"{names[0]} is no list, and for needs one"
-        for pattern, plain in _OF_CALLS.items():
+        for pattern, plain in _TABLE["calls"].items():
             if re.match(pattern, message):
                 return re.sub(pattern, plain, message)
     if "unpack" in message:
