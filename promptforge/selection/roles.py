@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from ..model import Item
-from ..text.words import late_pattern
+from ..text.words import late_patterns
 
 Role = Literal[
     "main", "aside", "manual", "log", "licence", "patch", "picture", "entry", "manifest", ""
@@ -17,56 +17,21 @@ at the top."""
 
 NO_MARKS: Mapping[str, bool] = {}
 
-_ASIDE = late_pattern(
-    r"^(?:packages/[^/]+/)?dist/"
-    r"|(?:^|/)_?(?:(?i:tests?|__tests__|specs?|testing|test[-_]?(?:data|utils?|helpers?|cases?|suite)"
-    r"|e2e|scripts|fixtures|__mocks__|mocks?|examples?|samples?|demos?|bench(?:mark)?s?"
-    r"|(?:\w+-)?playground|test-dts|\.(?:devcontainer|husky|storybook|vitepress|vscode)"
-    r"|vendor(?:ed)?|godeps|bundled|third[-_]?party|3rd[-_]?party|externals?|extern|deps|subprojects|pods|carthage"
-    r"|node_modules|bower_components|site-packages)"
-    r"|[a-z]\w*(?:Tests?|Benchmarks?)|[\w.-]+[.-](?i:(?:unit|integration)?tests?|specs?|benchmarks?)"
-    r"|[A-Z]\w*Tests?)/"
-    r"|(?:^|/)(?i:test_[^/]*|tests?\.rs|conftest\.py|(?:gradlew|mvnw)(?:\.bat|\.cmd)?)$"
-    r"|(?i:[._-](?:unit)?(?:test|tests|spec|bench|test-d)\.[^/.]+|\.t)$"
-    r"|[a-z0-9](?:Tests?|TestCase|Spec|Specs|IT)\.(?:kts?|java|swift|cs|fs|scala|groovy|php|mm?|dart)$"
-)
-_PACKAGE = late_pattern(r"(?:^|/)src/\w*[mM]ain/(?:java|kotlin|scala|groovy)/")
-_EXAMPLE = late_pattern(r"(?<![^/])(?:examples?|samples?|demos?)/")
+_PATTERNS = late_patterns("roles")
+_ROLES_BY_NAME: tuple[Role, ...] = ("entry", "manifest", "picture", "log", "licence", "main")
+"""Roles with a pattern of their own, the first that matches counts."""
+_ASIDE = _PATTERNS["aside"]
+_PACKAGE = _PATTERNS["package"]
+_EXAMPLE = _PATTERNS["example"]
 """No example in a program's package: that of a new program for Spring is `com.example.demo`."""
-_LOG = late_pattern(
-    r"(?i)(?:^|/)(?:change(?:s|log)|history|news|release(?:s|[-_]?notes)|what[-_]?s?[-_]?new)"
-    r"(?:[-_][\w.-]*?)?(?:\.(?:md|markdown|rst|txt|adoc|html))?$"
-    r"|(?:^|/)(?:changelogs?|\.?changesets?|release[-_]?notes|what[-_]?s?[-_]?new)/"
-    r"|(?:^|/)docs?/(?:[^/]+/){0,3}releases/"
-)
-_LICENCE = late_pattern(
-    r"(?i)(?:^|/)(?:(?:un)?licen[cs]es?|copying|copyright|notice)(?:[-_][\w-]{1,99})?"
-    r"(?:\.(?:apache|bsd|l?gpl|lesser|mit|mpl|md|rst|txt)){0,3}$"
-)
-_MANUAL = late_pattern(r"(?i)(?:packages/)?(?:docs?|documentation|website)/")
-_MAIN = late_pattern(
-    r"(?i)(?:^|/)(?:(?:_*main_*|_?cli|app|server)\.\w+|(?:summary|toc|index)\.(?:md|rst|adoc|ipynb))$"
-)
-_ENTRY = late_pattern(r"(?i)readme(\.\w+)?")
-_MANIFEST = late_pattern(
-    r"(?i)pyproject\.toml|setup\.(?:py|cfg)|package\.json|deno\.jsonc?|cargo\.toml|go\.mod|pom\.xml"
-    r"|build\.gradle(?:\.kts)?|composer\.json|gemfile|[^/]+\.(?:gemspec|csproj|cabal)|mix\.exs"
-    r"|package\.swift|cmakelists\.txt|build\.sbt|pubspec\.yaml"
-)
-_BUILD_SUFFIX = late_pattern(r"\.(d\.)?[cm]([jt]s)$")
+_MANUAL = _PATTERNS["manual"]
+_BUILD_SUFFIX = _PATTERNS["build suffix"]
 """The end of a module that was built, or written, for one of two systems of modules."""
-_BUILD_FOLDER = late_pattern(r"^(?:build/(?:lib[^/]*/)?|dist/|out/)")
-_LANGUAGE = late_pattern(
-    r"(?<![^/._-])(?:ar|bg|bn|br|ca|cn|cs|cz|da|de|el|es|et|eu|fa|fi|fr|gl|he|hi|hr|hu|id|it|ja|jp"
-    r"|ka|ko|kr|lt|lv|ms|nb|nl|no|pl|pt|ro|ru|sk|sl|sq|sr|sv|ta|th|tr|tw|ua|uk|ur|uz|vi|zh)"
-    r"(?:[-_][A-Za-z]{2,4})?(?=[/.])"
-)
+_BUILD_FOLDER = _PATTERNS["build folder"]
+_LANGUAGE = _PATTERNS["language"]
 """A language in a path, but English: `docs/zh-cn/`, `README.ja.md`, `locales/de.json`."""
 _ENGLISH = ("en", "en-US", "en-us", "en_US", "Base")
-_IN_WORDS = late_pattern(
-    r"(?i).*\.(?:mdx?|rst|txt|adoc|html?|ipynb|properties|strings|resx|arb)|(?:.*/)?(?:i18n|l10n"
-    r"|locales?|lang(?:uage)?s?|messages|translations?|res|values-[^/]*)/.*\.(?:json|ya?ml|toml|xml)"
-)
+_IN_WORDS = _PATTERNS["in words"]
 """Files that hold words to translate: settings may be of a country, a program of a language."""
 
 
@@ -85,18 +50,9 @@ def role_of(path: str, marked: Mapping[str, bool] = NO_MARKS) -> Role:
     is_aside = _ASIDE.search(path[:start] + _EXAMPLE.sub("", path[start:])) is not None
     if marked.get("vendored", is_aside):
         return "aside"
-    if _ENTRY.fullmatch(path):
-        return "entry"
-    if _MANIFEST.fullmatch(path):
-        return "manifest"
-    if path.endswith(".svg"):
-        return "picture"
-    if _LOG.search(path):
-        return "log"
-    if _LICENCE.search(path):
-        return "licence"
-    if _MAIN.search(path):
-        return "main"
+    for role in _ROLES_BY_NAME:
+        if _PATTERNS[role].search(path):
+            return role
     return "manual" if marked.get("documentation", _MANUAL.match(path) is not None) else ""
 
 

@@ -40,6 +40,11 @@ def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     return cast("re.Pattern[AnyStr]", _LatePattern(pattern, flags))
 
 
+def late_patterns(table: str) -> dict[str, re.Pattern[str]]:
+    """Return the patterns of `NAME.txt`, a table of this package, by their names."""
+    return {name: late_pattern(pattern) for name, pattern in table_rows(table)}
+
+
 _ANY_PARTS = "(?:/.+)?"
 _SET = r"\[(?!\^/\])\^?+\]?+(?:\\.|[^]\\])*+\]"
 _SET_OR_ESCAPE = re.compile(rf"(?s:\\.)|({_SET})")

@@ -7,52 +7,23 @@ from itertools import filterfalse
 from typing import NamedTuple
 
 from ..text.languages import BLOCK_COMMENTS
-from ..text.words import late_pattern
+from ..text.words import late_pattern, late_patterns
 from .pieces import split_lines
 from .program import FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, Blocks, Place
 
+_WORDS = late_patterns("programs")
 # The last line of a block, or the next part of it, begins so.
-_BLOCK_END = late_pattern(
-    r"\s*(?:[)}\]]|</|#\}"
-    r"|(?:end|fi|done|esac|else|elif|elsif|elseif|except|finally|catch|rescue|ensure)\b)"
-)
-_CONTROL = late_pattern(
-    r"\s*(?:if|else|elif|elsif|for|foreach|while|until|unless|switch|match|case|when|do|loop|try|"
-    r"catch|with|begin|return|let|const|var|defer|select|repeat)\b"
-)
-_IMPORT_LINE = late_pattern(
-    r"\s*(?:import|from|use|using|include|require|package|#include|#import|extern crate|@import)\b"
-    r"(?![ \t]*[=:])"
-)
-_MODIFIERS = (
-    r"\s*+(?:(?:@\w++|abstract|actual|annotation|async|base|case|companion|const|data|declare|default"
-    r"|deriving|enum(?=[ \t]++(?:class|struct)\b)|expect|export|external|final|implicit|indirect"
-    r"|infix|inline|inner|internal|lateinit|lazy|local|mutable|open|operator|override|partial"
-    r"|private|protected|pub(?:\([^)\n]*\))?|public|readonly|sealed|static|suspend|tailrec"
-    r"|unsafe|value)[ \t]++)*"
-)
+_BLOCK_END = _WORDS["end of a block"]
+_CONTROL = _WORDS["control"]
+_IMPORT_LINE = _WORDS["import"]
+_MODIFIERS = _WORDS["modifiers"].pattern
 """Words before the word that tells the kind of a declaration: `final case` before `class`."""
 _MIXIN = late_pattern(r"\s*(?:use|using|include)\b")
 """A line in a type or module that takes in the members of another one."""
 # A definition in one line, as of Kotlin, Elixir, protobuf, Terraform and SQL.
-_DEFINITION = late_pattern(
-    _MODIFIERS
-    + r"(?:(?:class|interface|object|enum|trait|struct|record|typealias|type|newtype|instance|impl"
-    r"|fun|func|fn|function|defp?|defmacrop?|defdelegate|defguard|sub|macro|proc|message|rpc|service"
-    r"|extension|protocol|directive|exception|mixin|module|pattern|scalar)[ \t]+[@\w`<(]"
-    r"|(?:error|event)[ \t]+\w+[ \t]*\(|union[ \t]+\w+[ \t]*="
-    r"|(?:variable|output|resource|data|module|provider)[ \t]+\""
-    r"|(?i:create)[ \t](?:[ \t]*(?i:or|replace|temp|temporary|unique|materialized))*[ \t]*"
-    r"(?i:table|view|index|function|procedure|trigger|type)\b)"
-)
-_FUNCTION = late_pattern(
-    r"\s*+(?:\w++[ \t]++|pub\([^)\n]*\)[ \t]++){0,4}?"
-    r"(?:fun|func|fn|function|defp?|defmacrop?|macro|proc|sub)\b"
-)
-_COMMENT = late_pattern(
-    r"\s*(?://|/\*|\*[ /\n]|--|;|%"
-    r"|#(?!\s*(?:include|define|undef|if|ifn?def|else|elif|endif|pragma|import)\b))"
-)
+_DEFINITION = late_pattern(_MODIFIERS + _WORDS["definition"].pattern)
+_FUNCTION = _WORDS["function"]
+_COMMENT = _WORDS["comment"]
 _BLOCK_COMMENTS = {
     **dict.fromkeys(BLOCK_COMMENTS, ("/*", "*/")),
     **dict.fromkeys(("fsharp", "ocaml", "pascal", "sml"), ("(*", "*)")),
@@ -70,38 +41,20 @@ _MAX_LINES_OF_HEADER = 60
 _TYPE_OR_ATTRIBUTE = late_pattern(r"\s*(?:@|\[\w|template\b|[\w:<>,*&\[\] \t]+$)")
 """The first line of a signature: `static int`, `@Override`, `template <class T>`."""
 _ATTRIBUTE = late_pattern(r"\s*(?:@[\w.:]+(?:\(.*\))?|\[.*\])\s*(?://.*)?$")
-_CLAUSE = late_pattern(r"\s*(?:extends|implements|throws|where|when|with|permits|:)(?!\w)")
-_ACCESS_LABEL = late_pattern(r"\s*(?:public|private|protected|signals)(?: \w+)?:\s*$")
-_DIRECTIVE = late_pattern(
-    r"\s*#\s*(?:if|ifn?def|elif|else|endif|pragma|region|endregion|nullable|line|warning|error)\b"
-)
+_CLAUSE = _WORDS["clause"]
+_ACCESS_LABEL = _WORDS["access"]
+_DIRECTIVE = _WORDS["directive"]
 """Directives that stand at the margin amid a function's body."""
 _MACRO = late_pattern(r"\s*#\s*(?:define|undef|include|import)\b")
 """Those that say something of their own."""
-_HOLDER = late_pattern(
-    _MODIFIERS + r"(?:(?:namespace|module|defmodule|extern|class|struct|interface|trait|impl|enum"
-    r"|object|protocol|extension|record|union|template|message|service|oneof|input"
-    r"|(?:actor|contract|exception|library|mixin)(?=[ \t]+\w))\b"
-    r"|export[ \t]+default[ \t]+(?:\w+\()?\{)"
-)
+_HOLDER = late_pattern(_MODIFIERS + _WORDS["holder"].pattern)
 """A header that holds definitions: in any number of these a function is skeleton."""
 _DECLARATIVE = ("graphql", "hcl", "prisma", "protobuf", "thrift")
 """Languages without functions: each header at the margin holds definitions."""
-_SETS = late_pattern(
-    _MODIFIERS
-    + r"(?:(?:const|let|var|val|static|typealias|type|newtype|data|mod|my|our)\b[ \t]*+[\w{$@%\[(]"
-    r"|[\w.$@']++[ \t]*+(?:::?[^=:\n]++)?:?=(?!=)|[\w']++[ \t]*+::[ \t]"
-    r"|@(?:spec|type|typep|opaque|callback|macrocallback|behaviour)\b|-(?:spec|type|record|callback"
-    r"|opaque|define)\b|#[ \t]*define[ \t]++\w++(?:\(|[ \t]++\S)"
-    # Moose's `has size => (`, and Julia's `export take, drop` and `half(x::Int) = x / 2`.
-    r"|(?:extends|has|requires|with)[ \t]+(?:['\"]|qw\b|\w+[ \t]*=>)|export[ \t]+\w[\w!@, \t]*+$"
-    r"|\w[\w.!]*+\([^()\n]*+\)(?:::[\w{}.]++)?(?:[ \t]+where\b[^=\n]*+)?[ \t]*=(?![=>]))"
-)
-"""A line that sets a value, or tells a type."""
-_TYPED = late_pattern(
-    r"\s*(?!return\b|throw\b|goto\b|delete\b)[A-Za-z_][\w:<>,.*&\[\]? \t]*[ \t*&>\]]\w++"
-    r"(?:\[[^\]\n]*\])*+[ \t]*(?:=(?!=)|;\s*$)"
-)
+_SETS = late_pattern(_MODIFIERS + _WORDS["sets"].pattern)
+"""A line that sets a value, or tells a type. So do Moose's `has size => (`, and Julia's `export take,
+drop` and `half(x::Int) = x / 2`."""
+_TYPED = _WORDS["typed"]
 """A variable with its type before it: `static int count = 0;`."""
 _MEMBER = late_pattern(r"\s*(?!(?:if|unless|for|while|do|begin|try|return|@\w*doc)\b)[\w$#@:]")
 """A line in a type or module that may be a member of it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from ..text.format import Marks
+from ..text.words import late_patterns
 from .blocks import MAX_CHARS_KEPT, MAX_LINES_WHOLE, MAX_NESTING, LineReader, Place, make_document
 from .pieces import ALWAYS, Piece, Pieces, introduces, split_lines
 
@@ -27,22 +28,13 @@ _EXPLICIT = re.compile(
     r"\.\.[ \t]+(?:(?P<anchor>_[^\n]*:)[ \t\r]*\n?\Z|(?P<link>_|\[|\|)"
     r"|(?P<name>[\w.+-]+(?::[\w.+-]+)*)[ \t]*::)|__[ \t]"
 )
-_LITERAL = re.compile(
-    r"code|code-block|doctest|literalinclude|math|parsed-literal|productionlist|prompt|sourcecode"
-    r"|testcode|testoutput|testsetup"
-)
+_DIRECTIVES = late_patterns("directives")
+_LITERAL = _DIRECTIVES["literal"]
 """Directives with lines that no mark can spoil."""
-_TABLES = re.compile("csv-table|flat-table|list-table|table|toctree")
-_UNSEEN = re.compile(
-    r"contents|currentmodule|default-domain|highlight|image|include|index|meta|moduleauthor"
-    r"|py:currentmodule|raw|role|sectionauthor|tabularcolumns"
-)
+_TABLES = _DIRECTIVES["tables"]
+_UNSEEN = _DIRECTIVES["unseen"]
 """Directives that say nothing by themselves."""
-_SIGNATURE = re.compile(
-    r".+:.+|attribute|class|classmethod|cmdoption|confval|data|decorator|decoratormethod|describe"
-    r"|envvar|exception|function|method|module|object|opcode|option|program|property|setting"
-    r"|staticmethod|type"
-)
+_SIGNATURE = _DIRECTIVES["signature"]
 """Directives of Sphinx that define a name; `c:function` and the like do, too."""
 MAX_LINES_OF_A_TABLE = 1_000
 """Lines that are looked through for the end of a table."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import PromptForgeError, call_foreign
-from ..text.words import late_pattern
+from ..text.words import late_pattern, late_patterns
 from .pieces import split_lines
 from .program import FIELD, IMPORT, MAX_BLOCK_DEPTH, NONE, SIGNATURE, TOP, Blocks, Place, Unit
 
@@ -43,38 +43,25 @@ _CHUNK_BYTES = 8192
 _MAX_READS_PER_CHUNK = 24
 _MAX_STEPS_PER_CHUNK = 200
 
-# Parts of the names that the grammars give to nodes.
-_FUNCTION = late_pattern(
-    r"func|method|constructor|destructor|closure|lambda|arrow|getter|setter|accessor|do_block"
-    r"|^init_"
-)
-_CONTAINER = late_pattern(
-    r"class|struct|enum|interface|trait|impl|mod_item|module|namespace|object_def|record|protocol|"
-    r"extension|union|linkage|preproc_if|template_decl"
-)
+_NODES = late_patterns("nodes")
+"""Parts of the names that the grammars give to nodes."""
+_FUNCTION = _NODES["function"]
+_CONTAINER = _NODES["container"]
 _TYPE = late_pattern(rf"{_CONTAINER.pattern}|type_(?:spec|item|alias|definition)")
-_SHORT_TYPE = late_pattern(r"type_(?:item|alias|declaration)|^(?:struct_item|interface_decl)")
+_SHORT_TYPE = _NODES["short type"]
 """Types that are a line or two: without a body they are their own signature."""
-_MEMBERS = late_pattern(r"^(?:field_declaration_list|interface_body|object_type)$")
+_MEMBERS = _NODES["members"]
 """The nodes around the members of a struct or an interface: without them it says nothing."""
-_FIELD = late_pattern(
-    r"declaration|definition|field|propert|const_|static_item|let_|assignment|enum_|enumerator"
-    r"|^preproc_(?:def|function_def)$|signature|_spec$|alias|macro_def|^pair$|_item$|variable_"
-)
+_FIELD = _NODES["field"]
 """Statements that declare a value: a field, a constant, a property, a member of an enumeration."""
-_HOLDS_FIELDS = late_pattern(r"^(?:pair|(?:const|var|type)_declaration)$")
-_MEMBER_LISTS = late_pattern(r"class_body|declaration_list|body_statement|enum|interface_body")
+_HOLDS_FIELDS = _NODES["holds fields"]
+_MEMBER_LISTS = _NODES["member lists"]
 """Nodes around members of a type, where a call such as `has_many :lines` declares one, too."""
-_STATEMENT = late_pattern(r"^(?:if|unless|while|until|for|case|begin|empty_|;|,|\{|\})")
+_STATEMENT = _NODES["statement"]
 _MAX_LINES_OF_SIGNATURE, _MAX_LINES_WITHOUT_BODY = 2, 20
-_IMPORT = late_pattern(r"import|include|^use_|_use_|using_|package|require|extern_crate")
-_PREFIX = late_pattern(
-    r"^(attribute_item|inner_attribute_item|decorator|attribute_list|annotation)$"
-)
-_OPAQUE = late_pattern(
-    r"string|heredoc|interpolation|comment|token_tree|^template_(?:literal|substitution)|expansion|"
-    r"substitution|regex"
-)
+_IMPORT = _NODES["import"]
+_PREFIX = _NODES["prefix"]
+_OPAQUE = _NODES["opaque"]
 _MACRO = late_pattern(
     r"\b((?:class|struct) )([A-Z][A-Z0-9_]{2,})(?= \w)|\n[ \t]*(?:[A-Z0-9]+_)+"
     r"(?:API|EXPORTS?|INLINE|EXTERN|PUBLIC|CONSTEXPR\w*|DLL)(?=[ \t]+\w)"
@@ -83,7 +70,7 @@ _MACRO = late_pattern(
 """Macros that a grammar of C++ takes for a type or a name: `class ACME_API Pool {`."""
 _OPENING = {"}": "{", "done": "do", "end": "do", "#endif": "", ")": "("}
 """Closing delimiter → the opening one; `end` may have none, `#endif` has a condition instead."""
-_LIST = late_pattern(r"^(?:const_declaration|var_spec_list|type_declaration)$")
+_LIST = _NODES["list"]
 """Nodes with declarations between parentheses."""
 _WRAPPERS = {"statements", "statement_list", "block", "body_statement", "block_body"}
 """Nodes that hold all between two delimiters."""
