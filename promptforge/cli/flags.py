@@ -11,11 +11,12 @@ import glob
 import os
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from ..config.options import (
     FORMER_OPTIONS,
@@ -28,7 +29,7 @@ from ..config.schema import Rule, bare_type, read_count
 from ..engine import format_of
 from ..errors import OptionError, quote
 from ..files import YAML_SUFFIXES, shipped_folder
-from ..files.access import read_utf8
+from ..files.access import read_bytes, read_utf8
 
 # --help and completion need no engine: what reads items or renders is imported when it runs.
 if TYPE_CHECKING:
@@ -52,77 +53,21 @@ _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
-RARE_OPTIONS = (
-    "message_tokens", "call_tokens", "prompt_tokens", "image_tokens", "page_tokens",
-    "second_tokens", "images", "prompt_order", "system_role", "citation", "control_text",
-    "fence_language", "section_budgets", "explicit_share", "item_max_chars", "part_budgets",
-)  # fmt: skip
+_FILE = Path(__file__).with_name("flags.json")
+_TABLE: dict[str, Any] = msgspec.json.decode(read_bytes(_FILE))
+"""Flags of sources and texts, each with its name in Python, its value and its sentence; headings of
+the help with the names of their flags. To complete a command's words loads no reader of YAML."""
+RARE_OPTIONS = _TABLE["rare"].split()
 """Options that a profile sets: the help names `-O` in place of their flags, which work as well."""
 _VERBATIM_OPTIONS = {"paths": "a pattern", "query": "a question"}
 """Options with values that may hold a comma."""
-_SOURCE_FLAGS = (
-    ("--file", "files", "PATH[:START[-END]]", "A file, a folder, or a pattern: 'src/**/*.py'."),
-    ("--doc", "documents", "PATH", "A document; its front matter becomes metadata."),
-    ("--man", "man_pages", "NAME[.SECTION]", "A man page installed on this machine."),
-    ("--technique", "techniques", "T1003[.001]", "An ATT&CK technique."),
-    ("--in", "within", "PATH", "A place to search: file, folder, pattern [default: .]"),
-    ("--from", "plugged", "NAME:ARGUMENT", "Items from a plug-in source."),
-)
-"""Flags that may be given several times."""
-_FOLDER_FLAGS = (
-    ("--include", "include", "GLOB", "In folders, include only files that match GLOB."),
-    ("--exclude", "exclude", "GLOB", "In folders, skip files that match GLOB."),
-)
 FOLDER_FILTERS = ("include", "exclude", "ignored", "hidden", "secret_scan")
-_GIT_FLAGS = (
-    ("--git-diff", "git_diff", "[RANGE]", "Changes, as git diff has them [default: uncommitted]."),
-    ("--git-changed", "git_changed", "[RANGE]", "Changed files, as they are now."),
-)
-_INPUT_FLAGS = (
-    ("--attack", "attack", "PATH", "Techniques: a STIX 2.1 bundle, a folder, or JSON."),
-    ("--search", "search", "WORDS", "Search files for WORDS; also the query unless you set one."),
-    ("--name", "stream_name", "PATH", "File name to assume for standard input."),
-    ("--files-from", "files_from", "FILE", "A list of files, one per line, or -; also @FILE."),
-    ("--job", "job", "FILE", "A job in YAML or XML with sources and options."),
-)
 _PATH_METAVARS = frozenset({"FILE", "PATH", "PATH[:START[-END]]"})
-_TEXT_FLAGS = (
-    ("--system", "system", "TEXT", "The system text."),
-    ("--system-file", "system_file", "FILE", "A file with it; - is standard input."),
-    ("--instructions", "instructions", "TEXT", "Instructions, beside the context."),
-    ("--instructions-file", "instructions_file", "FILE", "A file with them, or -."),
-    ("--user", "user", "TEXT", "The question; also the query, unless you set --query."),
-    ("--user-file", "user_file", "FILE", "A file with it, or -."),
-    ("--history", "history", "FILE", "Messages of any provider, or -: JSON, JSON Lines, YAML."),
-)
-
-HELP_GROUPS = {
-    "What goes in": (
-        "files documents man_pages techniques git_diff git_changed git_log attack search within"
-        " plugged stream_name files_from null job history workspace context_lines"
-    ),
-    "Files of folders": "include exclude ignored hidden secret_scan no_cache {options}",
-    "Texts of a prompt": (
-        "system system_file instructions instructions_file user user_file {options} to"
-    ),
-    "Size": "{options}",
-    "What is chosen": "{options}",
-    "Layout": "{options}",
-    "Profile and templates": "profile templates profiles allow_outside follow",
-}
+HELP_GROUPS: Mapping[str, str] = _TABLE["help"]
 """Heading of the help → names of the flags below it; `{options}` are those of `OPTION_GROUPS`. All
 others stand below "Output"."""
 
-
-COMMON_FLAGS = {
-    "Input": (
-        "files documents man_pages search git_diff include exclude job system user history to"
-        " output_to model"
-    ),
-    "Selection": "max_tokens query packing context_window",
-    "Layout": "profile layout format templates tree outline",
-    "Output": "output split copy html edit port workers limit retry http as_json strict",
-}
+COMMON_FLAGS: Mapping[str, str] = _TABLE["common"]
 """Heading of the help of `-h` → names of the flags that most people use, of any command."""
 COMMON_FLAGS_SHOWN = 22
 _FLAG_COLUMNS = 26
@@ -337,13 +282,13 @@ def input_flags(function: Command, *, whole: bool = False) -> Command:
     function = workspace_flag(function)
     about = "Names in --files-from are NUL-separated (find -print0)."
     function = click.option("-0", "--null", is_flag=True, help=about)(function)
-    function = _add_flags(function, _INPUT_FLAGS)
+    function = _add_flags(function, "input")
     function = folder_flags(function)
     about = "The last N commits."
     function = click.option("--git-log", metavar="N", type=click.IntRange(0), help=about)(function)
     # Without revisions these two stand for all that is not committed.
-    function = _add_flags(function, _GIT_FLAGS, is_flag=False, flag_value="")
-    return _add_flags(function, _SOURCE_FLAGS, multiple=True)
+    function = _add_flags(function, "git", is_flag=False, flag_value="")
+    return _add_flags(function, "sources", multiple=True)
 
 
 def _set_color(context: click.Context, _: click.Parameter, value: bool | None) -> None:
@@ -359,7 +304,7 @@ def folder_flags(function: Command) -> Command:
     about = "Include ignored, lock, minified and generated files."
     function = click.option("--ignored", "--no-ignore", is_flag=True, help=about)(function)
     function = follow_flag(function)
-    return _add_flags(function, _FOLDER_FLAGS, multiple=True)
+    return _add_flags(function, "folders", multiple=True)
 
 
 def follow_flag(function: Command) -> Command:
@@ -397,7 +342,7 @@ def workspace_flag(function: Command) -> Command:
 
 def text_flags(function: Command) -> Command:
     """Add the flags that give the texts and the history of a whole prompt."""
-    return _add_flags(function, _TEXT_FLAGS)
+    return _add_flags(function, "texts")
 
 
 def output_flags(function: Command) -> Command:
@@ -414,11 +359,9 @@ def json_flag(function: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
-def _add_flags(
-    function: Command, flags: Sequence[tuple[str, str, str, str]], **settings: Any
-) -> Command:
+def _add_flags(function: Command, part: str, **settings: Any) -> Command:
     # A decorator puts its flag before those that are there: the last of the list goes first.
-    for flag, name, metavar, about in reversed(flags):
+    for flag, name, metavar, about in reversed(_TABLE[part]):
         complete = complete_path if metavar in _PATH_METAVARS else None
         function = click.option(
             flag, name, metavar=metavar, help=about, shell_complete=complete, **settings

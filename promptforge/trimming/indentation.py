@@ -52,8 +52,8 @@ _HOLDER = late_pattern(_MODIFIERS + _WORDS["holder"].pattern)
 _DECLARATIVE = ("graphql", "hcl", "prisma", "protobuf", "thrift")
 """Languages without functions: each header at the margin holds definitions."""
 _SETS = late_pattern(_MODIFIERS + _WORDS["sets"].pattern)
-"""A line that sets a value, or tells a type. So do Moose's `has size => (`, and Julia's `export take,
-drop` and `half(x::Int) = x / 2`."""
+"""A line that sets a value, or tells a type. So do Moose's `has size => (`, and Julia's
+`export take, drop` and `half(x::Int) = x / 2`."""
 _TYPED = _WORDS["typed"]
 """A variable with its type before it: `static int count = 0;`."""
 _MEMBER = late_pattern(r"\s*(?!(?:if|unless|for|while|do|begin|try|return|@\w*doc)\b)[\w$#@:]")
