@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -29,10 +30,6 @@ from .inputs import take_options
 from .output import print_message, progress_line, typed_access, write_json
 
 MAX_FILES_NAMED = 5
-_RUN_OPTIONS = (
-    *("to", "columns", "model", "workers", "engine", "address", "limit", "max_errors", "retry"),
-    *("part_rows", "max_tokens_per_file", "workspace", "attack"),
-)
 
 
 def _read_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -112,7 +109,7 @@ def batch_command(
         raise click.UsageError("--body: expected keys and values, such as '{temperature: 0}'")
     here = _local_output(output, given["attack"])
     _check_input(source)
-    run_options = {name: given[name] for name in _RUN_OPTIONS}
+    run_options = {name: given[name] for name in inspect.signature(run).parameters.keys() & given}
     profile, options, folders, *_ = take_options(given, given["workspace"])
     run_options |= {"profile": profile, **folders, **options}
     with _progress_bar(quiet) as progress:

@@ -307,37 +307,28 @@ def folder_flags(function: Command) -> Command:
     return _add_flags(function, "folders", multiple=True)
 
 
-def follow_flag(function: Command) -> Command:
-    """Add `--follow`, which `typed_access` asks for."""
-    about = "Follow links that point outside their folder, to read and to write."
-    return _kept_flag(function, ["--follow"], FOLLOW_FLAG, about)
-
-
-def memory_flag(function: Command) -> Command:
-    """Add `--no-cache`, which `keep_memory` asks for."""
-    about = "Neither use nor keep what is known of a folder's files."
-    return _kept_flag(function, ["--no-cache"], NO_CACHE_FLAG, about)
-
-
-def verbose_flag(function: Command) -> Command:
-    """Add `-v`, which `print_diagnostics` asks for."""
-    return _kept_flag(function, ["-v", "--verbose"], VERBOSE_FLAG, "Print every note whole.")
-
-
-def _kept_flag(function: Command, names: list[str], key: str, about: str) -> Command:
+def _kept_flag(names: list[str], key: str, about: str) -> Callable[[Command], Command]:
     def keep(context: click.Context, _: click.Parameter, value: bool) -> None:
         context.meta[key] = value
 
-    add = click.option(*names, is_flag=True, expose_value=False, callback=keep, help=about)
-    return add(function)
+    return click.option(*names, is_flag=True, expose_value=False, callback=keep, help=about)
 
 
-def workspace_flag(function: Command) -> Command:
-    """Add `--workspace`."""
-    return click.option(
-        "--workspace", metavar="DIR", default=".", show_default=True,
-        help="Resolve relative paths from DIR.", shell_complete=complete_path,
-    )(function)  # fmt: skip
+follow_flag = _kept_flag(
+    ["--follow"], FOLLOW_FLAG, "Follow links that point outside their folder, to read and to write."
+)
+"""Adds `--follow`, which `typed_access` asks for."""
+memory_flag = _kept_flag(
+    ["--no-cache"], NO_CACHE_FLAG, "Neither use nor keep what is known of a folder's files."
+)
+"""Adds `--no-cache`, which `keep_memory` asks for."""
+verbose_flag = _kept_flag(["-v", "--verbose"], VERBOSE_FLAG, "Print every note whole.")
+"""Adds `-v`, which `print_diagnostics` asks for."""
+workspace_flag = click.option(
+    "--workspace", metavar="DIR", default=".", show_default=True,
+    help="Resolve relative paths from DIR.", shell_complete=complete_path,
+)  # fmt: skip
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def text_flags(function: Command) -> Command:
@@ -352,11 +343,6 @@ def output_flags(function: Command) -> Command:
         "-o", "--output", metavar="FILE", help=about, shell_complete=complete_path
     )(function)
     return json_flag(function)
-
-
-def json_flag(function: Command) -> Command:
-    """Add `--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
 def _add_flags(function: Command, part: str, **settings: Any) -> Command:
