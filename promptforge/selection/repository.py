@@ -26,6 +26,7 @@ from ..text.thesaurus import related_terms
 from ..text.words import (
     inverse_document_frequency,
     late_pattern,
+    late_patterns,
     split_words,
     terms_of_text,
     terms_of_word,
@@ -105,27 +106,15 @@ _TERMS_OF_ROLE = {
 """Role of files that hold the words of many queries → terms of those that ask for them."""
 _LIMITING_WORDS = frozenset({"again", "few", "most"})
 """Stop words that a program says otherwise: "at most" is its `limit`, "again" its `retry`."""
-_DEFINITION = late_pattern(
-    r"[\n\r\f](?:[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract"
-    r"|async|pub|unsafe|override|virtual|inline)[ \t]+){0,4}"
-    r"(?:def|class|func|fn|function|interface|struct|trait|enum|impl|module|namespace|object"
-    r"|record|type|sub|macro)[ \t]+\w+|[A-Z][A-Z0-9_]+\b[^=\n\r\f]{0,80}=)"
-)
+_WORDS = late_patterns("programs")
+_DEFINITION = _WORDS["defines"]
 # A plain word, such as `items`, is found in any prose; a name with a seam is not.
 _SEAM = late_pattern(r"[^_]_[^_]|[a-z0-9][A-Z]")
 # Each begins with letters or a line end, which the machine finds fast; no text begins with one.
-_QUOTED_IMPORT = late_pattern(
-    r"\b(?:from|import|require\w*|include)\b[\s(]{0,3}[\"'<]([\w@./~+-]{1,200})"
-)
-_LISTED_IMPORT = late_pattern(
-    r"\n[ \t]*(?:[\w.]+[ \t]+)?\"([\w.-]+(?:/[\w.-]+)+)\"[ \t]*$", re.MULTILINE
-)
+_QUOTED_IMPORT = _WORDS["quoted import"]
+_LISTED_IMPORT = _WORDS["listed import"]
 _QUOTE = late_pattern(r"[\"'<]")
-_IMPORT = late_pattern(
-    r"\n[ \t]*+(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:from|import|use|mod|using|open)[ \t]+"
-    r"(?:static[ \t]+)?([\w.:\\]{1,200})(?:[ \t]+import[ \t]+(\([^)]{1,2000}\)|[^\n(]{1,300}))?",
-    re.MULTILINE,
-)
+_IMPORT = _WORDS["imported"]
 _LINK = late_pattern(r"\]\([ \t]*<?([\w./~%+-]{1,200}\.\w{1,8})[)#>]")
 # A line with a comment, a comment of several lines, or a blank line.
 _MARKED_COMMENT = r"[ \t]*(?>/\*(?s:.*?)\*/|<!--(?s:.*?)-->)[ \t]*\r?\n|[ \t]*\r?\n"
