@@ -59,8 +59,6 @@ from .providers import (
     check_shape,
     stand_ins,
     with_short_id,
-    with_some_output,
-    with_words_for_a_failure,
 )
 from .remembered import HistoryMemory
 from .tools import ToolSet, read_tools, write_tools
@@ -232,10 +230,8 @@ class Renderer(ContextRenderer):
         rules = FAMILIES.get(self.profile.family, OTHER_FAMILY)
         if rules.short_ids and shape.family in ("", "openai"):
             messages = change_blocks(messages, with_short_id)
-        if shape.family == "bedrock":
-            messages = change_blocks(messages, with_some_output)
-        if shape.family == "anthropic":
-            messages = change_blocks(messages, with_words_for_a_failure)
+        if shape.mend is not None:
+            messages = change_blocks(messages, shape.mend)
         if controls is not None:
             question = texts["question"]
             texts["question"], messages = _break_up(question, messages, controls, diagnostics)

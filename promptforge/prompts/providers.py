@@ -370,71 +370,6 @@ def _decode_blobs(block: dict[str, Any]) -> None:
                     _decode_blobs(member)
 
 
-class ProviderShape(NamedTuple):
-    """A provider's shape and its abilities."""
-
-    make: Callable[[Sequence[Message]], Request]
-    messages: str = "messages"
-    """The keyword that holds its messages."""
-    cites: bool = False
-    """True if it takes items as blocks that answers can point at."""
-    system_first: bool = False
-    """True if the system text stands before all messages, outside of them."""
-    user_first: bool = False
-    """True if it refuses messages that begin with one of the assistant."""
-    caches: bool = False
-    """True if it can mark the end of a prefix to be cached."""
-    look_back: int = 0
-    """Blocks before such a mark at which it looks for a cached prefix."""
-    family: str = ""
-    """Its family: blocks of this family go back to it as they came, and the texts of one message
-    stay apart; empty for none."""
-    images: tuple[str, ...] = ()
-    """The forms of an image that it takes from any family: `data`, `url`."""
-
-
-SHAPES: Mapping[ShapeName, ProviderShape] = {
-    "text": ProviderShape(text),
-    "roles": ProviderShape(roles, system_first=True),
-    "openai": ProviderShape(openai, caches=True, family="openai", images=("data", "url")),
-    "openai-responses": ProviderShape(
-        openai_responses,
-        "input",
-        caches=True,
-        family="openai-responses",
-        images=("data", "url"),
-    ),
-    "anthropic": ProviderShape(
-        anthropic,
-        cites=True,
-        system_first=True,
-        user_first=True,
-        caches=True,
-        look_back=20,
-        family="anthropic",
-        images=("data", "url"),
-    ),
-    "gemini": ProviderShape(
-        gemini,
-        "contents",
-        system_first=True,
-        user_first=True,
-        family="gemini",
-        images=("data",),
-    ),
-    "bedrock": ProviderShape(
-        bedrock,
-        system_first=True,
-        user_first=True,
-        caches=True,
-        look_back=20,
-        family="bedrock",
-        images=("data",),
-    ),
-}
-"""The values of `to`."""
-
-
 def with_short_id(block: MessageBlock) -> MessageBlock:
     """Return a call or result with an id of nine letters or digits, as Mistral wants it."""
     if not isinstance(block, ToolCall | ToolOutput) or _SHORT_ID.fullmatch(block.id):
@@ -471,6 +406,75 @@ def with_words_for_a_failure(block: MessageBlock) -> MessageBlock:
     if isinstance(content, list) and content:  # an image alone
         return block
     return replace(block, text=NO_OUTPUT, original={**block.original, "content": NO_OUTPUT})
+
+
+class ProviderShape(NamedTuple):
+    """A provider's shape and its abilities."""
+
+    make: Callable[[Sequence[Message]], Request]
+    messages: str = "messages"
+    """The keyword that holds its messages."""
+    cites: bool = False
+    """True if it takes items as blocks that answers can point at."""
+    system_first: bool = False
+    """True if the system text stands before all messages, outside of them."""
+    user_first: bool = False
+    """True if it refuses messages that begin with one of the assistant."""
+    caches: bool = False
+    """True if it can mark the end of a prefix to be cached."""
+    look_back: int = 0
+    """Blocks before such a mark at which it looks for a cached prefix."""
+    family: str = ""
+    """Its family: blocks of this family go back to it as they came, and the texts of one message
+    stay apart; empty for none."""
+    images: tuple[str, ...] = ()
+    """The forms of an image that it takes from any family: `data`, `url`."""
+    mend: Callable[[MessageBlock], MessageBlock] | None = None
+    """Gives a block what it refuses to do without."""
+
+
+SHAPES: Mapping[ShapeName, ProviderShape] = {
+    "text": ProviderShape(text),
+    "roles": ProviderShape(roles, system_first=True),
+    "openai": ProviderShape(openai, caches=True, family="openai", images=("data", "url")),
+    "openai-responses": ProviderShape(
+        openai_responses,
+        "input",
+        caches=True,
+        family="openai-responses",
+        images=("data", "url"),
+    ),
+    "anthropic": ProviderShape(
+        anthropic,
+        cites=True,
+        system_first=True,
+        user_first=True,
+        caches=True,
+        look_back=20,
+        family="anthropic",
+        images=("data", "url"),
+        mend=with_words_for_a_failure,
+    ),
+    "gemini": ProviderShape(
+        gemini,
+        "contents",
+        system_first=True,
+        user_first=True,
+        family="gemini",
+        images=("data",),
+    ),
+    "bedrock": ProviderShape(
+        bedrock,
+        system_first=True,
+        user_first=True,
+        caches=True,
+        look_back=20,
+        family="bedrock",
+        images=("data",),
+        mend=with_some_output,
+    ),
+}
+"""The values of `to`."""
 
 
 def with_arguments_as_text(block: MessageBlock) -> MessageBlock:
