@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from promptforge.selection.repository import (
     _QueryWords,
 )
-from promptforge.text import words
+from promptforge.text import table_rows, words
 from promptforge.text.words import (
     STOP_WORDS,
+    late_patterns,
     stem,
     terms_of_text,
     terms_of_word,
@@ -26,6 +27,15 @@ from promptforge.text.words import (
 def test_a_word_matches_each_of_its_own_terms(word: str) -> None:
     for term in terms_of_word(word):
         assert dict(_QueryWords([term])[word])[0] == 1
+
+
+@pytest.mark.parametrize("table", ["directives", "nodes", "programs", "roles"])
+def test_each_pattern_of_a_table_can_be_compiled_and_has_a_name_of_its_own(table: str) -> None:
+    names = [name for name, _ in table_rows(table)]
+    assert len(set(names)) == len(names)
+    patterns = late_patterns(table)
+    assert [*patterns] == names
+    assert all(pattern.search("") or pattern.groups >= 0 for pattern in patterns.values())
 
 
 def test_forms_of_a_word_meet() -> None:
