@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import inspect
 import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+
+import promptforge
 
 from ..engine import get_tokenizer
 from ..errors import Diagnostics, ProfileError, TemplateError, pip_install
@@ -178,14 +181,6 @@ def _words_of_text(
     return parts
 
 
-_FLAGS_OF_LOAD = (
-    "files", "documents", "man_pages", "techniques", "attack", "search", "within", "plugged",
-    "workspace", "context_lines", "include", "exclude", "ignored", "hidden", "secret_scan",
-    "git_diff", "git_log", "git_changed",
-)  # fmt: skip
-"""Flags that are keywords of `pf.load`."""
-
-
 def _call_of_load(items: Sequence[str], given: Mapping[str, Any]) -> str | None:
     """Return the call of `pf.load` that reads the same; `None` where a flag of it has no keyword.
 
@@ -196,7 +191,7 @@ def _call_of_load(items: Sequence[str], given: Mapping[str, Any]) -> str | None:
         return None
     context = click.get_current_context()
     words = [repr(word) for word in items]
-    for name in _FLAGS_OF_LOAD:
+    for name in filter(given.__contains__, inspect.signature(promptforge.load).parameters):
         value = given[name]
         if context.get_parameter_source(name) != ParameterSource.DEFAULT:
             words.append(f"{name}={[*value] if isinstance(value, tuple) else value!r}")
