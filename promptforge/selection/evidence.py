@@ -18,8 +18,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import cache
-from itertools import chain, compress, filterfalse, islice, permutations
-from operator import itemgetter
+from itertools import chain, compress, filterfalse, permutations
 from typing import NamedTuple
 
 from ..text.characters import freeze
@@ -83,7 +82,6 @@ MAX_WORDS_REMEMBERED = 100_000
 _OPENING_LABEL = late_pattern(
     r"\s*+(?:[-*+•]\s++)?[\"'`*]*+([\w.-]++(?: [\w./-]++){0,4})[\"'`*]*+(?:\(|:\s)"
 )
-_FIRST = itemgetter(0)
 _Shares = list[tuple[int, float]]
 """The query's terms in a text, by number, with BM25's share of each."""
 
@@ -164,6 +162,8 @@ class Evidence:
         asked = [list(dict.fromkeys(terms_of_text(query))) for query in queries]
         wanted = list(dict.fromkeys(chain(*asked)))
         self._occurrences = Occurrences(wanted, titles, names)
+        self._held: dict[str, tuple[Counter[int], int]] = {}
+        """Text of a document → how often it holds each term, and its words."""
         self._mentions: list[tuple[int, int]] = []
         """Pairs of documents: the first mentions the title of the second."""
         counts, sizes, texts = self._count_words(documents)
@@ -196,6 +196,9 @@ class Evidence:
         self._prior = _priors([document.score for document in documents], self._cover)
         self._echo = _echoes(titles, names, queries)
         self._same_titles = _same_titles(names)
+        pairs = chain(self._mentions, self._shared)
+        self.borrowers = {pair[1] for pair in pairs}.union(*self._same_titles)
+        """Documents that others lend a part of their worth."""
         self.worth = self.worths(self.weights)
         """For each document its worth, 0 to about 10; only the order has a meaning."""
 
@@ -205,11 +208,12 @@ class Evidence:
         """Return how often each holds the queries' terms, and its words; note the mentions."""
         counts, sizes, texts = [], [], []
         for number, document in enumerate(documents):
-            held, mentioned, size, words = self._occurrences.count(document.text, number)
+            held, size, mentioned, words = self._occurrences.count(document.text, number)
             # The names of a long text bridge nothing.
             texts.append(words if size <= MAX_WORDS_NAMING else None)
-            held.update(t for word in split_words(document.title) for t in self._terms(word))
-            counts.append(held)
+            self._held[document.text] = held, size
+            titled = [t for word in split_words(document.title) for t in self._terms(word)]
+            counts.append(held + Counter(titled) if titled else held)
             sizes.append(size)
             self._mentions += [(number, other) for other in mentioned]
         return counts, sizes, texts
@@ -223,6 +227,10 @@ class Evidence:
     def worths(self, weights: Sequence[float]) -> list[float]:
         """Return the worth of each document under other weights of the query's terms."""
         return list(map(sum, zip(*self.worth_parts(weights), strict=True)))
+
+    def own_worth(self, number: int, weights: Sequence[float]) -> float:
+        """Return the worth of a document under other weights, without what others lend it."""
+        return self._prior[number] + self.cover(number, weights) + self._echo[number]
 
     def cover(self, number: int, weights: Sequence[float]) -> float:
         """Return the part of a document's worth that its words have, under some weights."""
@@ -274,11 +282,7 @@ class Evidence:
 
     def _mentioned_cover(self, text: str, number: int) -> float:
         """Return the best cover of the documents that a passage mentions, at most 1."""
-        found = {
-            other
-            for words in map(split_words, split_blocks(text))
-            for other in self._occurrences.find_titles(words, number, self._occurrences.tell(words))
-        }
+        found = self._occurrences.count(text, number)[2]
         return min(1.0, max((self._cover[other] for other in found), default=0.0))
 
     def passage_scores(self, number: int) -> PassageScores:
@@ -298,19 +302,11 @@ class Evidence:
         ]
 
     def _passage_shares(self, text: str, length_norm: float) -> _Shares:
-        text = without_typography(text)
-        if text.isascii() and not self._occurrences.has_start(text.lower()):
+        plain = without_typography(text)
+        if plain.isascii() and not self._occurrences.has_start(plain.lower()):
             return []
-        counts: Counter[int] = Counter()
-        size = 0
-        for block in split_blocks(text):
-            words = split_words(block)
-            size += len(words)
-            # The innermost loop of all: no step of it is Python's.
-            told = self._occurrences.tell(words)
-            if told:
-                held = map(self._occurrences.__getitem__, filter(told.__contains__, words))
-                counts.update(chain.from_iterable(map(_FIRST, held)))
+        # Most short texts are one passage, and were read as documents.
+        counts, size = self._held.get(text) or self._occurrences.count(plain, -1)[:2]
         length = size / self._window_length
         return sorted(term_shares(counts, length, PASSAGE_K1, length_norm))
 
@@ -533,8 +529,6 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
     def __init__(self, wanted: Sequence[str], titles: Sequence[str], names: Sequence[str]) -> None:
         """Take the query's terms, the titles, and the phrases by which these are looked for."""
         self._terms = {term: number for number, term in enumerate(wanted)}
-        self._telling = set[str]()
-        """The remembered words that hold a term, or name a title."""
         # A stem begins its word or part of it; only `y` may stand for letters (`ties` has `ty`).
         self._starts = sorted({term.removesuffix("y") for term in wanted})
         self._names = names
@@ -556,25 +550,24 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         """Return False where it is cheap to see that no word of a text in ASCII holds a term."""
         return any(map(lower.__contains__, self._starts))
 
-    def tell(self, words: Iterable[str]) -> set[str]:
+    def tell(self, words: Sequence[str]) -> set[str]:
         """Return those of the words that hold a term or may name a title: mostly none."""
-        different = set(words)
-        told = different & self._telling
-        fresh = list(filterfalse(self.__contains__, different))
-        return told | self._learn(fresh) if fresh else told
-
-    def _learn(self, words: Sequence[str]) -> set[str]:
-        # Most words of a block are passed over together: one look-up each is dear in ten megabytes.
-        plain = list(filter(str.isascii, words))
-        rare = list(filterfalse(str.isascii, words))
-        lower = "\n".join(plain).lower()
-        each = lower.split("\n")
-        starts, keys = list(filter(lower.__contains__, self._starts)), self._keys
-        if plain and (starts or not keys.keys().isdisjoint(each)):
-            pairs = zip(plain, each, strict=True)
-            rare += [w for w, low in pairs if low in keys or any(map(low.__contains__, starts))]
-        room = max(MAX_WORDS_REMEMBERED - len(self), 0)
-        self.update(dict.fromkeys(islice(set(words).difference(rare), room), _NOTHING))
+        rare = {*filterfalse(str.isascii, words)}
+        if rare:
+            words = list(filter(str.isascii, words))
+        text = "\n".join(words) + "\n"
+        lower = text.lower()
+        # Most words are passed over together: one look-up each is dear in ten megabytes.
+        for start in self._starts:
+            place = lower.find(start)
+            while 0 <= place < len(lower):
+                end = lower.index("\n", place)
+                rare.add(text[lower.rfind("\n", 0, place) + 1 : end])
+                place = lower.find(start, end + 1)
+        each = lower.split("\n") if self._keys else ()
+        if not self._keys.keys().isdisjoint(each):
+            pairs = zip(words, each, strict=False)
+            rare |= {word for word, low in pairs if low in self._keys}
         return {word for word in rare if self[word] != _NOTHING}
 
     def __missing__(self, word: str) -> tuple[_Numbers, _Numbers]:
@@ -594,12 +587,10 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
         found = (numbers, documents)
         if len(self) < MAX_WORDS_REMEMBERED:
             self[word] = found
-            if found != _NOTHING:
-                self._telling.add(word)
         return found
 
-    def count(self, text: str, number: int) -> tuple[Counter[int], list[int], int, list[str]]:
-        """Count each term in the text of document `number`, and its words.
+    def count(self, text: str, number: int) -> tuple[Counter[int], int, list[int], list[str]]:
+        """Count each term in the text of document `number`, and its words; -1 is none of them.
 
         Returns also the other documents that it mentions, and the first words.
         """
@@ -625,7 +616,7 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
             self._count_windows(words[:whole], counts, told)
             waiting = words[whole:]
         self._count_windows(waiting, counts, told)
-        return counts, sorted(mentioned), size, first
+        return counts, size, sorted(mentioned), first
 
     def _count_windows(
         self, words: Sequence[str], counts: Counter[int], told: Iterable[str]

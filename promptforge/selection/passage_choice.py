@@ -169,7 +169,8 @@ class _Chooser:
         self._weights = list(evidence.weights)
         self._changed = [0] * len(self._weights)
         """The version in which each weight changed last."""
-        self._worth = evidence.worth
+        self._worths: Sequence[float] | None = evidence.worth
+        """Of all documents by the present weights; `None` until one that borrows is asked about."""
         self._version = 0
         """Documents opened so far; what depends on the weights is known for one version."""
         self._documents: dict[int, _Document] = {}
@@ -324,7 +325,7 @@ class _Chooser:
                 for t in held:
                     self._weights[t] *= WORD_DECAY
                     self._changed[t] = self._version
-                self._worth = self._evidence.worths(self._weights)
+                self._worths = None
             next_ones = range(len(document.scores.shares))
         for p in next_ones:
             if p not in document.done and p not in document.headings:
@@ -348,9 +349,10 @@ class _Chooser:
 
     def _weighed(self, number: int) -> _Document:
         """Return a document; how well each passage answers, and its worth, by present weights."""
-        document, base = self._documents[number], self._worth[number]
+        document = self._documents[number]
         if document.version == self._version:
             return document
+        base = self._worth(number)
         passages = document.scores.passages
         if passages.labels is not None:
             # A manual has every word somewhere: its options answer for themselves.
@@ -366,6 +368,13 @@ class _Chooser:
             document.base, document.left = base, None
         document.version = self._version
         return document
+
+    def _worth(self, number: int) -> float:
+        if self._worths is None:
+            if number not in self._evidence.borrowers:
+                return self._evidence.own_worth(number, self._weights)
+            self._worths = self._evidence.worths(self._weights)
+        return self._worths[number]
 
     @staticmethod
     def _value(document: _Document, passage: int) -> float:
