@@ -154,8 +154,8 @@ class _Page:
     def _heading(self, text: str, indent: int) -> None:
         under = self._above(indent)
         kind = "name" if text.strip().upper() == "NAME" else ""
-        always = self._kind == "always" and self._left > 0 and not indent
-        keep = ALWAYS if always else 0
+        # `Traditional usage` in a synopsis stays with the line under it, also under a query.
+        keep = ALWAYS if self._kind == "always" and self._left > 0 else 0
         self._parts.append(Piece(text, keep, under, skeleton=True, kind=kind))
         self._over.append((indent, len(self._parts) - 1))
 

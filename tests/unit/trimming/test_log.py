@@ -74,6 +74,14 @@ def test_errors(line: str, error: bool) -> None:
     assert (divided(divide, text).parts[2].keep > 2.5) is error
 
 
+def test_a_failed_assertion_of_pytest_stays_with_its_values_beside_an_answer() -> None:
+    passed = [f"tests/test_{n // 20}.py::test_{n % 20} PASSED\n" for n in range(600)]
+    failed = "tests/test_15.py::test_x FAILED\n"
+    failed += "E   assert 3 == 4\nE    +  where 3 = len(refund())\n"
+    item = pf.Item(kind="log", name="pytest", content="".join([*passed[:300], failed, *passed]))
+    assert failed in pf.render([item], max_tokens=200, query="which failed").text
+
+
 @given(
     st.lists(
         st.sampled_from(["10:00:00 ERROR x\n", "10:00:01 y 7\n", "  at z\n", "\n", "é\r\n", "no"]),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from places import SHARED_DATA
 from shipped_words import divided, marks
 
+import promptforge as pf
 from promptforge.trimming.man_page import MAX_LINES_ALWAYS_KEPT, divide
 
 MARKER = "[cut]"
@@ -124,6 +125,22 @@ def test_an_option_that_is_asked_for_stays_with_its_text_and_its_heading() -> No
         "OPTIONS\n       […]\n       -v, --verbose\n              Say more.\n\n"
         "              […]"
     )
+
+
+def test_the_lines_of_a_synopsis_stay_under_their_heading_beside_an_answer() -> None:
+    options = "".join(
+        f"       --opt{n}\n              Do a thing of number {n} with the members.\n\n"
+        for n in range(10)
+    )
+    page = (
+        "NAME\n       tar - an archiving utility\n\n"
+        "SYNOPSIS\n   Traditional usage\n       tar {A|c|d|r|t|u|x} [ARG...]\n\n"
+        "   UNIX-style usage\n       tar -A [OPTIONS] ARCHIVE\n\n"
+        f"DESCRIPTION\n       Stores files.\n\nOPTIONS\n{options}"
+    )
+    item = pf.Item(kind="man_page", name="tar", content=page)
+    text = pf.render([item], query="number 2", max_tokens=200, format="plain").text
+    assert "SYNOPSIS\n   Traditional usage\n       tar {A|c" in text
 
 
 def test_head_and_foot_of_a_page_go_first() -> None:
