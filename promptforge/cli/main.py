@@ -19,7 +19,6 @@ import click
 from .._version import __version__
 from ..errors import (
     OptionError,
-    ProfileError,
     PromptForgeError,
     StrictError,
     TemplateError,
@@ -285,10 +284,8 @@ def _describe(
             message = f"{message.partition('; ')[0]}; {places[UNTRUSTED]}"
         else:
             hint = unused_folder_hint(error.absent, arguments)
-            if not hint and isinstance(error, ProfileError) and "; there are: " in message:
-                hint = f"; default fits any LLM, `promptforge new profile {error.absent}`"
-                hint += " makes your own"
-            message += hint
+            if hint:
+                message = f"{message.partition('; default fits')[0]}{hint}"
     return type(error).__name__.removesuffix("Error").lower(), message
 
 

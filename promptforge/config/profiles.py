@@ -288,7 +288,10 @@ def _nearest(name: str, folders: Sequence[Path]) -> str:
             return f'; "{family}" is the nearest, for other models of its family'
     models = [glob.rstrip("*-") for _, globs in _model_globs(folders) for glob in globs]
     literal = [model for model in models if "*" not in model and "[" not in model]
-    return did_you_mean(name, [*names, *literal]) or suggest_name(name, names)
+    guess = did_you_mean(name, [*names, *literal])
+    own = re.sub(r"[^\w.-]+", "-", name)
+    way_out = f"; default fits any LLM, `promptforge new profile {own}` makes your own"
+    return guess or suggest_name(name, names) + way_out
 
 
 def profile_of_model(model: str, folders: Sequence[Path] = ()) -> str | None:

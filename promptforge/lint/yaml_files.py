@@ -82,12 +82,14 @@ class LayoutFiles:
         return self._chains[layout]
 
     def kinds(self, layout: str) -> set[str]:
-        """Return the kinds that a layout and its bases have templates for, and bases' sections."""
+        """Return the kinds of a layout and its bases: of templates, settings, and bases' sections."""
         chain = self.chain(layout)
         templates_of = self._templates.templates_of
         found = {parts.stem for folder in chain for parts, _ in templates_of(folder)}
-        for settings in map(self.settings, chain[1:]):
-            if settings is not None:
+        for folder in chain:
+            settings = self.settings(folder) or LayoutSettings()
+            found |= settings.kinds.keys()
+            if folder != layout:
                 found |= {*settings.sections, *settings.titles}
         return found
 

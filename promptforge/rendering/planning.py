@@ -593,7 +593,8 @@ def _say_ineffective(layout: Layout, options: Options, diagnostics: Diagnostics)
         if name == "lines" and options.number_lines:
             continue  # the contents have the numbers, whatever the templates use
         if getattr(options, name) != getattr(_DEFAULTS, name) and not layout.uses(variable):
-            diagnostics.add("PF105", f"{name} changes nothing {where}", severity="info")
+            message = f"{name} changes nothing {where}: its templates do not use {variable}"
+            diagnostics.add("PF105", message, severity="info")
 
 
 def _say_combined(candidates: Candidates, options: Options, diagnostics: Diagnostics) -> None:

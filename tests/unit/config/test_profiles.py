@@ -36,6 +36,7 @@ from promptforge.yaml_reader import load_yaml, load_yaml_with_lines
 
 SHIPPED = _shipped.shipped_folder("profiles")
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+ANY_LLM = "; default fits any LLM, `promptforge new profile {}` makes your own"
 FAMILIES = [
     name for name in NAMES if name not in ("default", "lisp", "knowledge-long", "assembler")
 ]
@@ -336,7 +337,8 @@ def test_a_bad_file_below_is_named_as_itself(tmp_path: Path) -> None:
         ("azure/gpt-4", '; "gpt" is the nearest, for other models of its family'),
         ("Qwen/Qwen2.5-7B-Instruct", '; "qwen" is the nearest, for other models of its family'),
         ("shipped/gemmini", '; did you mean "gemini"?'),
-        ("zzz", f"; there are: {', '.join(NAMES)}"),
+        ("zzz", f"; there are: {', '.join(NAMES)}{ANY_LLM.format('zzz')}"),
+        ("x/y-2:1t", f"; there are: {', '.join(NAMES)}{ANY_LLM.format('x-y-2-1t')}"),
     ],
 )
 def test_an_unknown_profile_is_an_error_with_a_way_out(name: str, hint: str) -> None:

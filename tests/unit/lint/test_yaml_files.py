@@ -119,3 +119,10 @@ def test_the_settings_of_all_layouts_are_checked() -> None:
         }
     )
     assert found() == found("templates") == found("templates/layout.yaml") == []
+
+
+def test_a_kind_that_the_layout_itself_names_is_known_beside_a_misnamed_template() -> None:
+    settings = "base: context\nsections: [runbook]\nkinds: {runbook: {title: Runbook}}\n"
+    item = "{{ item.content | prose }}\n"
+    write({"templates/mine/layout.yaml": settings, "templates/mine/runbok.md.j2": item})
+    assert [line for line in found() if "PF821" in line] == ["templates/mine/runbok.md.j2: PF821"]
