@@ -1,6 +1,6 @@
 """Rows of a batch: read them, and render each; a request in JSON becomes one line of JSON.
 
-Requests come from files (JSON Lines, as it is or packed, or Parquet), mappings or a table; they are
+Requests come from files (JSON Lines, also packed, CSV, Parquet), mappings or a table; they are
 cut into shards. `BatchSpec` holds the settings that all rows of a run share, and travels to other
 processes. `RowRenderer` renders rows. `RenderBatch` does it for columns of Ray Data, Hugging Face
 and pandas.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import csv
 import glob
 import gzip
 import hashlib
@@ -22,7 +23,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -54,6 +55,7 @@ from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, without_point
 from ..sources.shapes import ITEM_FIELDS
+from ..sources.tables import TABLE_SUFFIXES
 from ..text.format import plural
 from ..text.words import late_pattern, late_property
 from ..trimming.python import parse_python
@@ -84,15 +86,6 @@ _FOREIGN = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-
-
-# Files that hold other rows than these, unless their first line is an object: the way out of each.
-_OTHER_FORMATS = {
-    ".csv": "in Python, batch.run takes a table: run(pandas.read_csv({}), …)",
-    ".json": "write each request in one line, as jq -c '.[]' {} does for a list",
-    ".yaml": "write each request as JSON, in one line",
-}
-_OTHER_FORMATS |= {".tsv": _OTHER_FORMATS[".csv"], ".yml": _OTHER_FORMATS[".yaml"]}
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -169,7 +162,9 @@ class BatchInput:
     @property
     def bytes(self) -> int | None:
         """Bytes of all rows; None where nobody knows them, as of packed files and Parquet."""
-        plain = all(not name.endswith((".gz", ".zst", ".parquet")) for name in self._sizes)
+        plain = not any(
+            n.endswith((".gz", ".zst", ".parquet", *TABLE_SUFFIXES)) for n in self._sizes
+        )
         sizes = [size for size in self._sizes.values() if size is not None]
         return sum(sizes) if sizes and plain and len(sizes) == len(self._sizes) else None
 
@@ -236,15 +231,12 @@ def _find_files(source: str) -> tuple[dict[str, int | None], tuple[str, ...]]:
         found, wanted = _sizes(inside), source
     elif is_pattern(source) and not os.path.lexists(source):
         found = _sizes(glob.iglob(source, recursive=True))
-        for name in found:
-            _refuse_other_format(Path(name), show_path(name))
     else:
         path = Path(source)
         size = None
         if not path.is_fifo():  # opening and closing one would cut off its writer
             with _open(path):
                 size = path.stat().st_size if path.is_file() else None
-            _refuse_other_format(path, show_path(source))
         return {source: size}, ()
     left_out: tuple[str, ...] = ()
     if wanted:
@@ -260,24 +252,6 @@ def _find_files(source: str) -> tuple[dict[str, int | None], tuple[str, ...]]:
     return found, left_out
 
 
-def _refuse_other_format(path: Path, where: str) -> None:
-    """Raise `ItemError` for a file of CSV, YAML or a list in JSON, before anything is written.
-
-    Each of its lines would be a row that fails, for a reason that names no format.
-    """
-    way_out = _OTHER_FORMATS.get(path.suffix.lower())
-    if way_out is None or not path.is_file():
-        return
-    with _open(path, where) as file:
-        number, line = next(_lines(file), (1, b"{}"))
-    try:
-        decode_row(line, {})
-    except ItemError:
-        message = "holds no JSON Lines; a batch reads them (.jsonl, one object in a line)"
-        message += f" and .parquet: {way_out.format(quote(where))}"
-        raise ItemError(message, where=f"{where}:{number}") from None
-
-
 def _sizes(names: Iterable[str]) -> dict[str, int | None]:
     # A link to nothing, as editors lock a file with, is no file; a pipe would wait for ever.
     return {name: os.path.getsize(name) for name in sorted(filter(os.path.isfile, names))}
@@ -286,15 +260,17 @@ def _sizes(names: Iterable[str]) -> dict[str, int | None]:
 def _read_file(name: str) -> Iterator[Row]:
     where = show_path(name)
     with local_copy(name) as path:
-        if is_url(name):
-            _refuse_other_format(Path(path), where)
         if path.lower().endswith(".parquet"):
             yield from _parquet(Path(path), where)
             return
         with _open(Path(path), where) as file:
             size = os.path.isfile(path) and os.fstat(file.fileno()).st_size
             try:
-                yield from _lines(_unpacked(cast(io.BufferedReader, file), where))
+                lines = _unpacked(cast(io.BufferedReader, file), where)
+                if path.lower().endswith(TABLE_SUFFIXES) and lines.peek(1)[:1] != b"{":
+                    yield from _table(lines, where)
+                else:
+                    yield from _lines(lines)
             except (OSError, EOFError, zlib.error) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise ItemError(f"cannot be read: {reason}", where=where) from None
@@ -310,17 +286,17 @@ def _open(path: Path, where: str = "") -> IO[bytes]:
         raise ItemError(f"cannot be read: {reason}", where=where or show_path(path)) from None
 
 
-def _unpacked(file: io.BufferedReader, where: str) -> IO[bytes]:
+def _unpacked(file: io.BufferedReader, where: str) -> io.BufferedReader:
     """Return the lines of a file as they are, or out of gzip or Zstandard; its first bytes tell."""
     start = file.peek(4)[:4]
     if start.startswith(_GZIP):
-        return cast(IO[bytes], gzip.GzipFile(fileobj=file))
+        return cast(io.BufferedReader, gzip.GzipFile(fileobj=file))
     if start.startswith(_ZSTD):
         pyarrow = import_pyarrow("Zstandard", where)
         return io.BufferedReader(pyarrow.CompressedInputStream(file, "zstd"))
     for magic, name in _FOREIGN.items():
         if start.startswith(magic):
-            message = f"is {name}; a batch reads JSON Lines in UTF-8, and Parquet"
+            message = f"is {name}; a batch reads JSON Lines and CSV in UTF-8, and Parquet"
             raise ItemError(message, where=where)
     return file
 
@@ -338,6 +314,24 @@ def _lines(file: IO[bytes]) -> Iterator[Row]:
             yield number, UNREADABLE_PREFIX + b"longer than %d MiB" % (MAX_ROW_BYTES >> 20)
         elif line := line.strip():
             yield number, line
+
+
+def _table(file: IO[bytes], where: str) -> Iterator[Row]:
+    csv.field_size_limit(MAX_ROW_BYTES)  # a cell may hold a list of long texts
+    header = file.readline().removeprefix(b"\xef\xbb\xbf")
+    delimiter = max(b",;\t", key=header.count)
+    lines = (line.decode() for line in chain([header], file))
+    reader = csv.DictReader(lines, delimiter=chr(delimiter), strict=True)
+    try:
+        _refuse_repeated_names(reader.fieldnames or (), where)
+        for number, cells in enumerate(reader, 1):
+            if None in cells:
+                yield number, _wrong("more cells than columns")
+            else:
+                yield number, _row({name: cell for name, cell in cells.items() if cell})
+    except (csv.Error, UnicodeDecodeError) as error:
+        place = f"{where}:{reader.line_num + 1}"
+        raise ItemError(f"no CSV in UTF-8 that can be read: {error}", where=place) from None
 
 
 def import_pyarrow(shape: str, where: str) -> Any:
@@ -843,10 +837,8 @@ def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
     except RecursionError:
         raise ItemError("not valid JSON: nested too deeply") from None
     except ValueError as error:
-        reason = str(error)
-        if raw in (b"[", b"{"):  # the first line of JSON that is printed over many
-            reason += "; a row is one object in one line"
-        raise ItemError(f"not valid JSON: {reason}") from None
+        message = f"not valid JSON: {error}; a row is one object in one line, as jq -c '.[]' writes"
+        raise ItemError(f"{message} those of a list") from None
     if not isinstance(value, dict):
         found = "null" if value is None else type(value).__name__
         raise ItemError(f"expected an object, found {found}; {_ROW}")

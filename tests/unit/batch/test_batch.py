@@ -329,26 +329,46 @@ def test_columns_of_a_users_own() -> None:
         assert run("batch", "own.jsonl", "-o", "o.jsonl", "--columns", wrong).code == 2
 
 
+def test_a_table_of_csv_gives_what_json_lines_give() -> None:
+    cells = "".join(
+        f'{number};"How does {name} end?";"[""It ends; with {name}."",\n""No more.""]";\n'
+        for number, name in enumerate("abc")
+    )
+    write("d.CSV", f"\ufeffqid;question;contexts;gold\r\n{cells}")
+    lines = [
+        {
+            "qid": str(number),
+            "question": f"How does {name} end?",
+            "contexts": [f"It ends; with {name}.", "No more."],
+        }
+        for number, name in enumerate("abc")
+    ]
+    write("d.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+    columns = {"id": "qid", "user": "question", "items": "contexts"}
+    made: list[list[dict[str, Any]]] = []
+    for name in ("d.CSV", "d.jsonl"):
+        assert batch.run(name, "out.jsonl", columns=columns, workers=1).errors == 0
+        made.append([{**record, "warnings": []} for record in records("out.jsonl")])
+    assert made[0] == made[1] and [record["id"] for record in made[0]] == ["0", "1", "2"]
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "place", "way_out"),
+    ("text", "words"),
     [
-        ("d.csv", "id,question\n1,a\n", "d.csv:1", 'run(pandas.read_csv("d.csv"), …)'),
-        ("d.TSV", "\nid\tquestion\n1\ta\n", "d.TSV:2", "pandas.read_csv"),
-        ("d.yaml", "- id: 1\n", "d.yaml:1", "as JSON, in one line"),
-        ("d.yml", "- id: 1\n", "d.yml:1", "as JSON, in one line"),
-        ("d.json", '[{"id": 1},\n{"id": 2}]', "d.json:1", "jq -c '.[]' \"d.json\""),
-        ("d.json", '{\n"items": []}', "d.json:1", "in one line"),
+        ("id,id\n1,a\n", "d.csv: two columns have one name"),
+        ('id,question\n1,a\n2,"b" c\n', "d.csv:3: no CSV in UTF-8 that can be read"),
+        ("id,question\n1,a\n2,\xe9\n", "no CSV in UTF-8 that can be read"),
     ],
 )
-@pytest.mark.parametrize("pattern", [False, True])
-def test_another_format_is_said_and_nothing_is_written(
-    name: str, text: str, place: str, way_out: str, pattern: bool
-) -> None:
-    write(name, text)
-    before = sorted(Path().rglob("*"))
-    ran = run("batch", f"{name[:-1]}*" if pattern else name, "-o", "out.jsonl")
-    said(ran, 4, f"{place}: holds no JSON Lines", ".jsonl", ".parquet", way_out)
-    assert sorted(Path().rglob("*")) == before
+def test_a_table_that_cannot_be_read_is_said(text: str, words: str) -> None:
+    Path("d.csv").write_bytes(text.encode("latin-1"))
+    said(run("batch", "d.csv", "-o", "out.jsonl"), 4, words)
+
+
+def test_a_row_of_csv_with_too_many_cells_fails_alone() -> None:
+    write("d.csv", "id,question\n1,a,b\n2,c\n")
+    assert batch.run("d.csv", "out.jsonl", workers=1).errors == 1
+    assert [record["id"] for record in records("out.jsonl")] == ["2"]
 
 
 @pytest.mark.slow
