@@ -170,7 +170,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         "Counts tokens: o200k_base, cl100k_base, approximate-claude …, NAME*FACTOR, file:PATH;"
         " with an extra, qwen-3 and others; in Python also an object."] = "o200k_base"
     max_tokens: Annotated[_Count | None,
-        "Token budget of the context, or none; in a prompt with a window the default is none."] = 4000
+        "Token budget of the context, or none; none by default in a prompt with a window."] = 4000
     max_chars: Annotated[_Count | None,
         "Character budget of the context, or none."] = None
     max_items: Annotated[_Count | None, "Keep at most N retrieved items, or none for all."] = None

@@ -82,7 +82,7 @@ class LayoutFiles:
         return self._chains[layout]
 
     def kinds(self, layout: str) -> set[str]:
-        """Return the kinds of a layout and its bases: of templates, settings, and bases' sections."""
+        """Return the kinds of a layout and its bases: by templates, settings, bases' sections."""
         chain = self.chain(layout)
         templates_of = self._templates.templates_of
         found = {parts.stem for folder in chain for parts, _ in templates_of(folder)}

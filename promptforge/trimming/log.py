@@ -27,8 +27,8 @@ _TIME = late_pattern(
 )
 _ERROR = late_pattern(
     r"\b(?:FATAL|CRITICAL|CRIT|EMERG|ALERT|SEVERE|ERR|FAIL)\b|^[EF]\d{4} \d\d:|\" 5\d\d "
-    r"|^E +(?:assert |\+  )|^\s*(?:[✕✖✗●] |\d+\) |not ok \d|(?i:expected|received|actual): |Caused by: )"
-    r"|\w(?:Error|Exception|BackOff)\b"
+    r"|^\s*(?:[✕✖✗●] |\d+\) |not ok \d|(?i:expected|received|actual): |Caused by: )"
+    r"|\w(?:Error|Exception|BackOff)\b|^E +(?:assert |\+  )"
     r"|\b(?:OOMKilled\b|[Uu]nhealthy\b|Failed[A-Z]|Exited \([1-9])"
     r"|(?i:(?<!no )(?<!\b0 )(?<!#)\b(?:errors?|exception|panic(?:ked)?|traceback|fail(?:ed|ure)"
     r"|refused|denied|segfault|killed|aborted|timed out|not found)\b"
