@@ -56,7 +56,7 @@ MAX_PROJECT_PROFILES = 200
 MAX_PROJECT_FILE_BYTES = 1 << 20
 _TABLE = "[tool.promptforge]"
 # Short ones would be parts of texts, and shorter than any credential.
-_Secret = Annotated[str, msgspec.Meta(min_length=6, extra={"takes": "value (6 or more letters)"})]
+_Secret = Annotated[str, msgspec.Meta(min_length=6, extra={"takes": "6-letter or longer value"})]
 _Name = Annotated[str, msgspec.Meta(min_length=1, extra={"takes": "folder"})]
 
 
@@ -239,7 +239,7 @@ def _settings(place: ProjectPlace) -> _Settings:
     if place.file.name == PROJECT_FILE and _has_table(place.folder / SHARED_FILE):
         message = f"{_TABLE} stands in {SHARED_FILE} beside it; keep one of the two"
         raise ProfileError(message, where=str(place))
-    table, text = _read_settings(place.file) or ({}, "")
+    table, text = _read_settings(place.file, str(place)) or ({}, "")
     where = _key_places(place, text)
     settings = {name: PROJECT_VOCABULARY.check(name, table[name], where) for name in table}
     name = place.file.name
@@ -374,7 +374,7 @@ def _has_table(path: Path) -> bool:
         return True
 
 
-def _read_settings(path: Path) -> tuple[dict[str, Any], str] | None:
+def _read_settings(path: Path, where: str = "") -> tuple[dict[str, Any], str] | None:
     """Return the settings in a file, and its text; `None` where it has none or is not there."""
     is_shared = path.name == SHARED_FILE
     try:
@@ -382,7 +382,7 @@ def _read_settings(path: Path) -> tuple[dict[str, Any], str] | None:
     except OSError as error:
         if is_shared or error.errno in NOT_THERE_ERRNOS:
             return None
-        raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from None
+        raise ProfileError(f"cannot be read: {error.strerror}", where=where or str(path)) from None
     # Most of these files speak of other programs alone, and are not worth the reading.
     if is_shared and b"promptforge" not in data:
         return None
@@ -394,7 +394,7 @@ def _read_settings(path: Path) -> tuple[dict[str, Any], str] | None:
     except (ValueError, RecursionError) as error:
         if is_shared and b"tool.promptforge" not in data:
             return None  # somebody else's mistake
-        raise ProfileError(f"is not valid TOML: {error}", where=str(path)) from None
+        raise ProfileError(f"is not valid TOML: {error}", where=where or str(path)) from None
     for key in ("tool", "promptforge") if is_shared else ():
         table = table.get(key) if isinstance(table, dict) else None
     return None if table is None else (dict(table), text)

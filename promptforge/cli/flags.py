@@ -326,6 +326,7 @@ verbose_flag = _kept_flag(["-v", "--verbose"], VERBOSE_FLAG, "Print every note w
 """Adds `-v`, which `print_diagnostics` asks for."""
 workspace_flag = click.option(
     "--workspace", metavar="DIR", default=".", show_default=True,
+    type=click.Path(exists=True, file_okay=False),
     help="Resolve relative paths from DIR.", shell_complete=complete_path,
 )  # fmt: skip
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

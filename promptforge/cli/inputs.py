@@ -394,6 +394,7 @@ def read_request(
     attack = options.pop("attack", None)
     wanted = _source_request(items, given, job)
     around = _texts_around(texts, job)
+    _refuse_unused(wanted)
     if not (wanted.names_any or stdin_taken):
         if _is_piped(whole=texts is not None) and not around:
             wanted = replace(wanted, items=["-"])
@@ -424,6 +425,17 @@ def read_request(
         folders=settings.folders, places=settings.places, quiet=given["quiet"],
         diagnostics=diagnostics, job_file=given["job"] or "", outputs=_outputs(given),
     )  # fmt: skip
+
+
+def _refuse_unused(wanted: SourceRequest) -> None:
+    """Raise a usage error for a flag about a source that nobody names: it would go unsaid."""
+    from ..sources.workspace import is_stream
+
+    if wanted.attack is not None and not wanted.techniques:
+        raise click.UsageError("--attack names the collection; --technique T1003 takes one of it")
+    reads = not wanted.names_any or any(map(is_stream, (*wanted.items, *wanted.files)))
+    if wanted.stream_name is not None and not reads:
+        raise click.UsageError("--name names standard input, which is not read; add the argument -")
 
 
 def _texts_around(texts: Iterable[str] | None, job: Job) -> list[str]:
@@ -473,13 +485,15 @@ def _of_what_is_shown(result: Result) -> list[Diagnostic]:
 def _read_job(given: Mapping[str, Any], diagnostics: Diagnostics) -> Job:
     from ..engine import Job
     from ..sources.jobs import load_job, refuse_outside
+    from ..sources.workspace import is_stream
 
     if not given["job"]:
         return Job()
     near: dict[str, Any] = {"diagnostics": diagnostics, "workspace": typed_access()}
     job = load_job(given["job"], options=[*OPTION_VOCABULARY], **near)
     if not given["allow_outside"]:
-        refuse_outside(job, given["job"], given["workspace"])
+        path = "<stdin>" if is_stream(given["job"]) else given["job"]
+        refuse_outside(job, path, given["workspace"])
     return job
 
 
@@ -553,7 +567,7 @@ def printed_files() -> list[tuple[int, int]]:
 def _split_lists(words: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
     """Return words without those of the form `@FILE`, and the names of these lists."""
     words = list(words)
-    lists = [word for word in words if word[:1] == "@" and not os.path.lexists(word)]
+    lists = [word for word in words if word[:1] == "@" != word and not os.path.lexists(word)]
     return tuple(word for word in words if word not in lists), [word[1:] for word in lists]
 
 
@@ -693,7 +707,8 @@ def _readers(items: tuple[str, ...], given: Mapping[str, Any]) -> list[str]:
     """Return the name of each source that is to come from standard input."""
     readers = ["ITEMS"] * items.count("-") + ["--file"] * given["files"].count("-")
     readers += ["@-"] * (items.count("@-") + given["files"].count("@-"))
-    return readers + ["--files-from"] * (given["files_from"] == "-")
+    readers += ["--files-from"] * (given["files_from"] == "-")
+    return readers + ["--job"] * (given["job"] == "-")
 
 
 def refuse_second_reader(readers: list[str]) -> None:

@@ -265,7 +265,7 @@ def _describe(
     from .output import unused_folder_hint, usage_message
 
     if isinstance(error, click.ClickException):
-        return "usage", usage_message(error)
+        return "usage", usage_message(error, arguments)
     # Thousands of nested brackets in JSON or YAML exceed the recursion limit of a parser.
     if isinstance(error, RecursionError):
         return "input", "the input nests too deeply"

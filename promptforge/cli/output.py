@@ -116,6 +116,8 @@ def check_output(path: str | None) -> Path | None:
         shown = Path(path).parent
         if target.name != Path(path).name:  # behind a link
             shown = target.parent
+        if shown.exists():
+            raise ItemError(f"{quote(str(shown))} is a file, not a folder", where=path)
         raise ItemError(f"there is no folder {quote(str(shown))}; make it first", where=path)
     refuse_input(target, path)
     is_stream = target.exists() and not target.is_file()
@@ -540,10 +542,15 @@ def _escape_tabs(text: str) -> str:
     return to_label(text.replace("\t", "    "))
 
 
-def usage_message(error: click.ClickException) -> str:
+def usage_message(error: click.ClickException, arguments: Sequence[str] = ()) -> str:
     """Return the message of a click error, with a pointer to the help."""
     context = getattr(error, "ctx", None)
     message = _describe(error, context)
+    if isinstance(error, click.NoSuchOption):  # as of `git ls-files | xargs`
+        words = (word for word in arguments if word.startswith(error.option_name))
+        name = next(filter(os.path.lexists, words), None)
+        if name is not None:
+            message = f"there is no option {quote(name)}; write ./{printable(name)} for the file"
     return message if context is None else f"{message} (see {context.command_path} --help)"
 
 

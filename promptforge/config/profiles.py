@@ -270,7 +270,7 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
     if for_model is None:
         hint = _nearest(stem, folders)
     if not _MODEL.fullmatch(stem):
-        said = f"a profile has no name such as {quote(name)}{hint}"
+        said = f"{quote(name)} is neither a profile's name nor a .yaml file that is there{hint}"
         raise ProfileError(said, where=place, option="profile")
     said = f"there is no profile {quote(name)}{hint}"
     raise ProfileError(said, where=place, option="profile", absent=name)

@@ -214,7 +214,8 @@ def read_folder(
             yield place, clean, said
     report_left_out(left_out, path, diagnostics)
     wanted.list_unread(path, left_out)
-    _refuse_nothing(read, path, wanted, left_out)
+    if not read:
+        raise _nothing_read(path, top, wanted, left_out)
 
 
 def _read_names(
@@ -298,20 +299,18 @@ def _leave_out_packed(
     return packed
 
 
-def _refuse_nothing(
-    read: Sequence[Any], path: str, wanted: FolderFilter, left_out: LeftOut
-) -> None:
-    if read:
-        return
+def _nothing_read(path: str, top: str, wanted: FolderFilter, left_out: LeftOut) -> ItemError:
     message = "a folder without files to read"
     if left_out:
-        message += ", but for those that are left out by default"
+        message += ", but for those that are left out by default; --ignored reads them"
     elif wanted.include or wanted.exclude:
-        message += ", as they were narrowed down"
+        message += ", as --include and --exclude narrowed them down"
+    elif not wanted.ignored and set(os.listdir(top)) - {".git"}:
+        message += "; --ignored reads what git ignores"
     unmatched = name_unmatched(wanted.matched or {})
     if unmatched:
         message += f"; {unmatched}"
-    raise ItemError(message, where=show_path(path))
+    return ItemError(message, where=show_path(path))
 
 
 def find_packed(files: Sequence[tuple[str, str]]) -> set[str]:

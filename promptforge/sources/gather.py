@@ -29,7 +29,7 @@ from ..text.languages import language_of
 from .attack import TechniqueIndex, find_technique, read_attack
 from .changes import load_changed, load_diff, load_log
 from .folders import ALL_FILES, MAX_NAMES_SHOWN, FolderFilter, Progress, items_without_secrets
-from .intended import has_keys_of_a_job
+from .intended import has_keys_of_a_job, may_hold_items
 from .item_files import NoItemsError, load_items, parse_items
 from .man import load_man_page
 from .patterns import name_unmatched, narrow_down
@@ -330,11 +330,12 @@ def _rows_of_file(path: str, near: Mapping[str, Any]) -> list[Item] | None:
 
 
 def _load_items_or_text(
-    path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]
+    path: str, read: Callable[[], list[Item]], near: Mapping[str, Any], among_texts: bool
 ) -> list[Item]:
     """Return the items of a file, or a file of text without a name that tells, such as LICENSE.
 
-    So is one that holds a single object that is no item, such as `package.json`.
+    So is one that holds a single object that is no item, such as `package.json`, and `among_texts`,
+    as of `git ls-files | xargs`, any that has no text of an item, such as `tsconfig.json`.
     """
     from .piped import begins_as_json
 
@@ -344,17 +345,18 @@ def _load_items_or_text(
     except ItemError as error:
         way_out = f"`--file {shlex.quote(path)}` takes it as a text"
         is_object = isinstance(error, NoItemsError)
-        if not is_object and language_of(path) not in (None, "text"):
+        is_meant = may_hold_items if among_texts else begins_as_json
+        if not (is_object or among_texts) and language_of(path) not in (None, "text"):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         try:
             texts = read()
-        except ItemError:
-            raise error from None
-        if not is_object and any(begins_as_json(item.content or "") for item in texts):
+        except ItemError as no_text:
+            raise (no_text if is_pattern(path) else error) from None
+        if not is_object and any(is_meant(item.content or "") for item in texts):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         message = "read as text: it holds no items"
         severity: Severity = "info"
-        if isinstance(error, NoItemsError):
+        if isinstance(error, NoItemsError) and not among_texts:
             if has_keys_of_a_job(error.keys):
                 message += f"; `--job {shlex.quote(path)}` reads it as a job"
             message, severity = f"{message}; {way_out} without a warning", "warning"
@@ -378,8 +380,9 @@ def _loaders(
     wanted: SourceRequest, diagnostics: Diagnostics, progress: Progress | None
 ) -> Iterator[tuple[str | None, Callable[[], list[Item] | Item]]]:
     near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
+    among_texts = any(is_text_source(path, wanted.workspace) for path in wanted.items)
     for path in wanted.items:
-        yield path, _item_loader(path, wanted, near, progress)
+        yield path, _item_loader(path, wanted, near, progress, among_texts)
     for url in wanted.urls:
         yield None, partial(_load_url, url, diagnostics, wanted.wanted)
     yield None, partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
@@ -402,7 +405,11 @@ def _loaders(
 
 
 def _item_loader(
-    path: str, wanted: SourceRequest, near: dict[str, Any], progress: Progress | None
+    path: str,
+    wanted: SourceRequest,
+    near: dict[str, Any],
+    progress: Progress | None,
+    among_texts: bool,
 ) -> Callable[[], list[Item]]:
     if is_stream(path):
         from .piped import load_stream
@@ -412,7 +419,7 @@ def _item_loader(
     texts = partial(_named, read, int(len(wanted.items) < MIN_MANY_FILES))
     if is_text_source(path, wanted.workspace):
         return partial(_load_texts, path, texts, near)
-    return partial(_load_items_or_text, path, texts, near)
+    return partial(_load_items_or_text, path, texts, near, among_texts)
 
 
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:
@@ -483,7 +490,8 @@ def _read_techniques(
 ) -> list[Item]:
     if wanted.attack is None:
         expected = "a STIX 2.1 bundle, a folder of STIX objects, or JSON of techniques"
-        raise ItemError(f"techniques need --attack PATH: {expected}")
+        named = ", ".join(wanted.techniques[:MAX_NAMES_SHOWN])
+        raise ItemError(f"techniques need --attack PATH: {expected}", where=named)
     known = wanted.attack
     if isinstance(known, str):
         known = read_attack(known, workspace=wanted.workspace, diagnostics=diagnostics)

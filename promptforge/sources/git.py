@@ -103,6 +103,8 @@ def run_git(
         said = ran.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         if work_tree(folder) is None:  # git speaks of HEAD, or of usage
             said = f"{show_path(folder.absolute())} is not a git repository"
+        elif said.startswith("fatal: bad revision") and (folder / said.split("'")[1]).exists():
+            said += "; the name of a file stands before --git-diff or --git-changed"
         elif "revision" in said and _is_shallow(folder):
             said += "; this clone is shallow, git fetch --unshallow brings the earlier commits"
         elif "dubious ownership" in said:  # as of a folder that is mounted into a container

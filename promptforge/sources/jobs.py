@@ -27,7 +27,7 @@ from ..files.access import ALLOW_OUTSIDE, StrPath, leads_outside, show_path
 from .intended import JOB_KEYS, PROMPT_TEXT_KEYS
 from .item_files import parse_json
 from .text_files import Search, split_range
-from .workspace import expand_pattern, read_text
+from .workspace import expand_pattern, read_named
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -81,10 +81,11 @@ def load_job(
     `ItemError` for a file that cannot be read or parsed, and for what its keys cannot hold; both
     with `file:line`.
     """
-    where = show_path(path)
     if diagnostics is None:
         diagnostics = Diagnostics()
-    text = read_text(path, workspace=workspace, diagnostics=diagnostics, whole=True)
+    text, where = read_named(
+        os.fspath(path), workspace=workspace, diagnostics=diagnostics, whole=True
+    )
     if text.lstrip()[:1] == "<":
         return _read_xml(text, where, diagnostics, options)
     try:

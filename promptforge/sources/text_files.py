@@ -223,6 +223,11 @@ def split_range(spec: str, workspace: StrPath) -> tuple[str, int | None, int | N
             raise ItemError(message, where=show_path(spec))
         return spec, None, None
     path, first, last = found[1], int(found[2]), found[3]
+    # `a.py:3:7` of a compiler or of `grep`: the line and the column, or a line and its text.
+    inner = _RANGE.fullmatch(path)
+    if inner and not _exists(path, workspace) and _exists(inner[1], workspace):
+        message = f"columns are not read: {path} is line {inner[2]}, {path}-{first} a range"
+        raise ItemError(message, where=show_path(spec))
     end: int | None = first
     if last is not None:  # `12-` is all from there on
         end = int(last) if last else None

@@ -220,7 +220,7 @@ def _hint(name: str) -> str:
     base, star, factor = name.rpartition("*")
     if star and (base in _DESCRIPTIONS or base.startswith(TOKENIZER_FILE)):
         return (
-            f": {quote(factor)} is no factor, a number up to 9999 such as the 1.35 of"
+            f": {quote(factor)} is not a factor, a number up to 9999 such as the 1.35 of"
             " o200k_base*1.35"
         )
     for start, tokenizer in _TOKENIZER_OF_LLM.items():

@@ -342,6 +342,15 @@ MISTAKES = {
 """Second line of a project's file → its message."""
 
 
+def test_a_file_that_is_not_toml_is_named_once(project: Path) -> None:
+    settings_file("x = [")
+    said = run("render", "items.json").err
+    assert said.startswith("promptforge: warning: promptforge.toml: is not valid TOML: ")
+    settings_file("secret_allowlist = ['x']")
+    said = "secret_allowlist takes a list of 6-letter or longer values"
+    assert said in run("render", "items.json").err
+
+
 def test_a_job_that_excludes_files_is_told_of_paths(desk: Path) -> None:
     (desk / "job.yaml").write_text('files: [.]\nexclude: ["a/"]\n')
     ran = run("render", "--job", "job.yaml")

@@ -157,7 +157,20 @@ SAID: dict[str, tuple[int, str]] = {
     ),
     "render items.json --templates nowhere": (2, '--templates: there is no folder "nowhere"'),
     "render items.jsn": (4, 'no such file or directory; did you mean "items.json"?'),
-    "render dir": (4, "dir: a folder without files to read"),
+    "render dir": (4, "dir: a folder without files to read\n"),
+    "render all": (4, "all: a folder without files to read; --ignored reads what git ignores"),
+    "render *.none": (4, "*.none: no file matches this pattern"),
+    "render --technique T1 --technique T2": (4, "T1, T2: techniques need --attack PATH"),
+    "render items.json --attack nope.json": (2, "--technique T1003 takes one of it"),
+    "render --attack nope.json": (2, "--attack names the collection"),
+    "render items.json --name a.py": (2, "--name names standard input, which is not read"),
+    "render items.json --workspace nope": (2, '--workspace: there is no folder "nope"'),
+    "render items.json --workspace items.json": (2, "--workspace takes a folder"),
+    "render @": (4, "@: cannot read it: no such file"),
+    "render a.py:1:5": (4, "a.py:1:5: columns are not read: a.py:1 is line 1, a.py:1-5 a range"),
+    "render -a.py": (2, 'there is no option "-a.py"; write ./-a.py for the file'),
+    "render a.py -o a.py/b.md": (4, 'a.py/b.md: "a.py" is a file, not a folder'),
+    "render a.py --profile ./items.json": (2, "neither a profile's name nor a .yaml file"),
     "render items.json --layout chnks": (2, 'did you mean "chunks"?'),
     "prompt items.json --user x --history dir": (4, "dir: not a file but a folder"),
     "prompt items.json --user x --to openi": (2, 'did you mean "openai"?'),
@@ -185,6 +198,10 @@ def test_what_is_said_of_a_command_line_that_cannot_be_run(line: str) -> None:
         ("items.yaml", "- {content: x}"),
         ("cases.yaml", "cases: []"),
         ("job.yaml", "knowledge: {}"),
+        ("a.py", "x = 1"),
+        ("-a.py", "x = 1"),
+        ("all/.gitignore", "*"),
+        ("all/a.py", "x = 1"),
         ("locked.json", "[]"),
     ):
         write(name, text)
@@ -394,3 +411,43 @@ def test_an_option_around_the_context_of_an_xml_job_is_said() -> None:
     Path("job.xml").write_text(f"<bot><max_tokens>100</max_tokens>{documents}</bot>")
     ran = run("render", "--job", "job.xml")
     assert ran.code == 0 and "warning: job.xml:1: <max_tokens> outside of <context>" in ran.err
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_a_job_may_come_through_a_pipe(name: str) -> None:
+    write("a.py", "x = 1\n")
+    ran = run("render", "--job", name, stdin="files: [a.py]\n")
+    assert ran.code == 0 and "x = 1" in ran.out
+    ran = run("render", "--job", name, stdin="files: [../a.py]\n")
+    assert ran.code == 4 and ran.err.startswith("promptforge: <stdin>:1: files: ")
+    assert run("render", "-", "--job", "-", stdin="files: [a.py]\n").code == 2
+
+
+TEXTS = {
+    "tsconfig.json": "// settings\n{}\n",
+    "compose.yaml": "x: &x 1\ny: *x\n",
+    "k8s.yml": "kind: A\n---\nkind: B\n",
+    "stack.yaml": "x: !Ref y\n",
+    "values.json": "[1, 2]\n",
+    "rows.jsonl": '{"a": 1}\n{"a": 2}\n',
+    "package.json": '{"name": "x"}\n',
+}
+ITEM_FILES = {
+    "cut.json": '[{"content": "a"}, {"con',
+    "list.yaml": "- content: a\n  name: &n b\n",
+    "records.jsonl": '{"id": 1, "text": 5, "score": }\n',
+}
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *ITEM_FILES])
+def test_a_file_of_data_among_texts_is_one_unless_it_was_meant_as_items(name: str) -> None:
+    text = {**TEXTS, **ITEM_FILES}[name]
+    write("a.py", "x = 1\n")
+    write(name, text)
+    ran = run("render", "a.py", name)  # as of `git ls-files | xargs promptforge render`
+    if name in TEXTS:
+        assert ran.code == 0 and text.strip() in ran.out
+        assert f"note: {name}: read as text: it holds no items [PF201]" in ran.err
+    else:
+        assert f"### {name}" not in ran.out
+        assert f"`--file {name}` takes it as a text [PF606]" in ran.err

@@ -358,7 +358,7 @@ def test_an_unknown_profile_below_is_named_with_its_line(tmp_path: Path) -> None
 )
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     said = refused(name)
-    assert said.startswith("a profile has no name such as ") and said.isprintable()
+    assert "is neither a profile's name nor a .yaml file" in said and said.isprintable()
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,8 @@ def test_long_outputs_of_a_changed_notebook_are_searched_for_credentials(space: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--git-diff", "nope"], "git diff: bad revision 'nope'"),
+        (["--git-diff", "nope"], "git diff: bad revision 'nope'\n"),
+        (["--git-diff", "a.py"], "'a.py'; the name of a file stands before --git-diff"),
         (["--git-diff", "HEAD HEAD"], 'nothing has changed in "HEAD HEAD"'),
         (["--git-log", "1", "--workspace", "/"], "not a git repository"),
     ],

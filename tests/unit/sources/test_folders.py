@@ -97,8 +97,8 @@ def test_patterns_narrow_a_folder_down(space: Path) -> None:
     ran = run("render", ".", "--include", "*.rs")
     assert (ran.code, ran.err) == (
         4,
-        "promptforge: .: a folder without files to read, as they were narrowed down; no file matches"
-        ' --include "*.rs"; patterns are relative to the folder\n',
+        "promptforge: .: a folder without files to read, as --include and --exclude narrowed them"
+        ' down; no file matches --include "*.rs"; patterns are relative to the folder\n',
     )
 
 

@@ -223,7 +223,8 @@ def test_a_file_too_large_to_be_searched_is_said(
     assert load(space, "archive", "docs", "src")[1] == [
         "PF608 docs: skipped 2 files: 1 larger than 0 MiB (tar.md), 1 without text (picture.png);"
         " name a file to include it",
-        "PF606 docs: left out: a folder without files to read, but for those that are left out by default",
+        "PF606 docs: left out: a folder without files to read, but for those that are left out by"
+        " default; --ignored reads them",
     ]
 
 

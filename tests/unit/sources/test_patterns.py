@@ -45,7 +45,7 @@ def test_a_pattern_without_a_file_is_named(folder: Path, flag: str) -> None:
     assert ran.code == 0 and f"note: {said} [PF613]" in ran.err
     if flag == "--include":
         ran = run("render", "src", flag, "src/a.py")
-        assert ran.code == 4 and f"as they were narrowed down; {said}" in ran.err
+        assert ran.code == 4 and f"narrowed them down; {said}" in ran.err
 
 
 def test_a_pattern_that_matches_in_one_folder_or_what_is_ignored_is_not_named(
