@@ -20,7 +20,6 @@ import msgspec
 
 from ..authoring.results import (
     Build,
-    BuildDiagnostic,
     BuildManifest,
     CommonPrefix,
     Difference,
@@ -108,7 +107,9 @@ def diff_command(
         for number, side in enumerate(sides)
     ]
     found = compare_builds(*builds)
-    _print_by_side(found.warnings, quiet=given["quiet"])
+    for on in (["A", "B"], ["A"], ["B"]):
+        warnings = [each.said for each in found.warnings if each.sides == on]
+        print_diagnostics(warnings, quiet=given["quiet"], lead=f"{' and '.join(on)}: ")
     changed: list[str] = []
     if given["with_text"]:
         # A manifest alone has no text.
@@ -169,12 +170,6 @@ def _naming_side(number: int) -> Iterator[None]:
             error.diagnostics = ()  # they would be printed once more, without the side
         error.args = (f"{lead}{error}", *error.args[1:])
         raise
-
-
-def _print_by_side(diagnostics: Sequence[BuildDiagnostic], *, quiet: bool) -> None:
-    for sides in (["A", "B"], ["A"], ["B"]):
-        said = [each.said for each in diagnostics if each.sides == sides]
-        print_diagnostics(said, quiet=quiet, lead=f"{' and '.join(sides)}: ")
 
 
 _PAINT = painter(

@@ -91,7 +91,11 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
     if as_json:
         write_json(found)
         return
-    special = [row["name"] for row in found.get("profiles", ()) if _has_one_job(row)]
+    special = [  # shipped for one job, such as that of an agent, not for an LLM
+        row["name"]
+        for row in found.get("profiles", ())
+        if not (row["whose"] or row.get("family") or row["name"] == "default")
+    ]
     if special:
         found["profiles"] = [row for row in found["profiles"] if row["name"] not in special]
     if thing == "profiles":
@@ -107,12 +111,6 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
 
 _PAINT = painter((r"\S.*", "bold"), (r"  (\S+)", "cyan"))
 _PAINT_TABLE = painter(("name .*", "bold"), (r"\S+", "cyan"), (r" .*", "dim"))
-
-
-def _has_one_job(profile: dict[str, Any]) -> bool:
-    """Tell whether a shipped profile is for one job, such as that of an agent, not for an LLM."""
-    of_an_llm = profile.get("family") or profile["name"] == "default"
-    return not (profile["whose"] or of_an_llm)
 
 
 def _row_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -105,12 +105,10 @@ def check_output(path: str | None) -> Path | None:
     """
     if not path or path == "-":
         return None
-    if path.endswith("/"):
-        raise ItemError("is a folder; name a file in it", where=path)
     if is_url(path):
         raise ItemError("is a URL; name a file of this machine, or pipe the text", where=path)
     target = typed_access().locate_output(path)
-    if target.is_dir():
+    if path.endswith("/") or target.is_dir():
         raise ItemError("is a folder; name a file in it", where=path)
     if not target.parent.is_dir():
         shown = Path(path).parent
@@ -603,12 +601,9 @@ def _describe_value(error: click.BadParameter, parameter: click.Parameter) -> st
         hint = suggest_name(given[1], map(str, parameter.type.choices))
         return f"there is no {quote(given[1])} here{hint}"
     if "does not exist" in given[2]:
-        kind = {"Directory": "folder"}.get(message.partition(" ")[0], "file")
-        return f"{at}: there is no {kind} {quote(given[1])}"
+        return f"{at}: there is no folder {quote(given[1])}"
     if "is a file" in given[2]:
         return f"{at} takes a folder, and {quote(given[1])} is a file"
-    if "is a directory" in given[2]:
-        return f"{at} takes a file, and {quote(given[1])} is a folder"
     return f"{at}: {quote(given[1])} {given[2].rstrip('.')}"
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import Diagnostic, Diagnostics, ItemError, OptionError, Severity, quote, suggest_name
+from ..errors import Diagnostics, ItemError, OptionError, Severity, quote, suggest_name
 from ..files import is_pattern, is_url
 from ..files.access import StrPath, show_path
 from ..files.stores import list_url, local_copy
@@ -351,7 +351,7 @@ def _load_items_or_text(
         try:
             texts = read()
         except ItemError as no_text:
-            raise (no_text if is_pattern(path) else error) from None
+            raise (no_text if among_texts or is_pattern(path) else error) from None
         if not is_object and any(is_meant(item.content or "") for item in texts):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         message = "read as text: it holds no items"
@@ -380,9 +380,7 @@ def _loaders(
     wanted: SourceRequest, diagnostics: Diagnostics, progress: Progress | None
 ) -> Iterator[tuple[str | None, Callable[[], list[Item] | Item]]]:
     near: dict[str, Any] = {"workspace": wanted.workspace, "diagnostics": diagnostics}
-    among_texts = any(is_text_source(path, wanted.workspace) for path in wanted.items)
-    for path in wanted.items:
-        yield path, _item_loader(path, wanted, near, progress, among_texts)
+    yield from _item_loaders(wanted, near, progress)
     for url in wanted.urls:
         yield None, partial(_load_url, url, diagnostics, wanted.wanted)
     yield None, partial(load_records, wanted.records, where="items", diagnostics=diagnostics)
@@ -404,22 +402,22 @@ def _loaders(
         yield None, partial(search_files, wanted.search, **near)
 
 
-def _item_loader(
-    path: str,
-    wanted: SourceRequest,
-    near: dict[str, Any],
-    progress: Progress | None,
-    among_texts: bool,
-) -> Callable[[], list[Item]]:
-    if is_stream(path):
-        from .piped import load_stream
+def _item_loaders(
+    wanted: SourceRequest, near: dict[str, Any], progress: Progress | None
+) -> Iterator[tuple[str, Callable[[], list[Item]]]]:
+    from .piped import load_stream
 
-        return partial(load_stream, path, stream_name=wanted.stream_name, **near)
-    read = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
-    texts = partial(_named, read, int(len(wanted.items) < MIN_MANY_FILES))
-    if is_text_source(path, wanted.workspace):
-        return partial(_load_texts, path, texts, near)
-    return partial(_load_items_or_text, path, texts, near, among_texts)
+    are_texts = [is_text_source(path, wanted.workspace) for path in wanted.items]
+    most = int(len(wanted.items) < MIN_MANY_FILES)
+    for path, is_text in zip(wanted.items, are_texts, strict=True):
+        read = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
+        texts = partial(_named, read, most)
+        if is_stream(path):
+            yield path, partial(load_stream, path, stream_name=wanted.stream_name, **near)
+        elif is_text:
+            yield path, partial(_load_texts, path, texts, near)
+        else:
+            yield path, partial(_load_items_or_text, path, texts, near, True in are_texts)
 
 
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:
@@ -455,17 +453,15 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
                     found += parse_items(text, where=name, diagnostics=said)
         except ItemError as error:
             failed.append(ItemError(error.bare, where=name))
-        diagnostics.extend(_place_in_store(one, path, name) for one in said)
+        diagnostics.extend(  # the copy is gone
+            dataclasses.replace(one, where=one.where and one.where.replace(path, name))
+            for one in said
+        )
     if failed and not found:
         raise failed[0]
     for failure in failed:
         diagnostics.add("PF606", f"left out: {failure.bare}", where=failure.where)
     return found
-
-
-def _place_in_store(said: Diagnostic, path: str, url: str) -> Diagnostic:
-    """Return what is said of a copy as said of the file in its store; the copy is gone."""
-    return dataclasses.replace(said, where=said.where and said.where.replace(path, url))
 
 
 def _text_loaders(

@@ -84,6 +84,9 @@ def commits_since_change(folder: Path) -> dict[str, int]:
     return found
 
 
+_IS_SHALLOW = ("rev-parse", "--is-shallow-repository")
+
+
 def run_git(
     folder: Path,
     *arguments: str,
@@ -105,7 +108,7 @@ def run_git(
             said = f"{show_path(folder.absolute())} is not a git repository"
         elif said.startswith("fatal: bad revision") and (folder / said.split("'")[1]).exists():
             said += "; the name of a file stands before --git-diff or --git-changed"
-        elif "revision" in said and _is_shallow(folder):
+        elif "revision" in said and b"true" in _ask(folder, _IS_SHALLOW, _GIT_SETTINGS).stdout:
             said += "; this clone is shallow, git fetch --unshallow brings the earlier commits"
         elif "dubious ownership" in said:  # as of a folder that is mounted into a container
             said += f"; git config --global --add safe.directory {work_tree(folder)} trusts it"
@@ -114,11 +117,6 @@ def run_git(
         for warning in re.findall("^warning: (.+)", ran.stderr.decode("utf-8", "replace"), re.M):
             diagnostics.add("PF601", f"skipped: git: {warning}")
     return os.fsdecode(ran.stdout) if names else ran.stdout.decode("utf-8", "replace")
-
-
-def _is_shallow(folder: Path) -> bool:
-    ran = _ask(folder, ("rev-parse", "--is-shallow-repository"), _GIT_SETTINGS)
-    return ran.stdout.strip() == b"true"
 
 
 def _ask(

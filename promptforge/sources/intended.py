@@ -19,14 +19,12 @@ JOB_KEYS = (
 """Keys of a job that are no options."""
 MAX_LINES_READ = 200
 """Lines at the beginning that are searched for the keys of an item."""
-MAX_CHARACTERS_READ = 10_000
-"""The same of a text in JSON, which may have no lines."""
 KEY_OF_TEXT = rf"[\"']?(?:{'|'.join(TEXT_FIELDS)})[\"']?"
 _TEXT_LINE = re.compile(rf" {{0,6}}(?:- +)?{KEY_OF_TEXT}:(?:\s|\Z)")
 _FIELD_LINE = re.compile(
     rf" {{0,6}}(?:- +)?[\"']?(?:{'|'.join(sorted({*ITEM_FIELDS, *TEXT_FIELDS}))})[\"']?:(?:\s|\Z)"
 )
-_MEMBER = re.compile(rf"[{{,]\s*+{KEY_OF_TEXT}\s*+:")
+_KEY = re.compile(rf"(?m)(?:[{{,]\s*+|^ {{0,6}}(?:- +)?){KEY_OF_TEXT}\s*+:(?:\s|\Z|[\"'\[{{])")
 _HEADING = re.compile(r"\ufeff?#{1,6} \S.*\n[ \t\r]*\n")
 
 
@@ -51,8 +49,8 @@ def holds_fields(text: str) -> bool:
 
 
 def may_hold_items(text: str) -> bool:
-    """Tell the same of a text in YAML or JSON, written on one line or on many."""
-    return holds_fields(text) or _MEMBER.search(text[:MAX_CHARACTERS_READ]) is not None
+    """Tell whether the beginning of a text in YAML or JSON has the key of an item's text."""
+    return _KEY.search(text, 0, 10_000) is not None
 
 
 def is_page(text: str) -> bool:

@@ -219,10 +219,7 @@ def _hint(name: str) -> str:
         return f"; did you mean {quote(meant)}?"
     base, star, factor = name.rpartition("*")
     if star and (base in _DESCRIPTIONS or base.startswith(TOKENIZER_FILE)):
-        return (
-            f": {quote(factor)} is not a factor, a number up to 9999 such as the 1.35 of"
-            " o200k_base*1.35"
-        )
+        return f": {quote(factor)} is not a factor up to 9999, as the 1.35 of o200k_base*1.35"
     for start, tokenizer in _TOKENIZER_OF_LLM.items():
         if name.lower().startswith(start):
             return f"; did you mean {quote(tokenizer)}?"

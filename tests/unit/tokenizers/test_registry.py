@@ -114,7 +114,7 @@ def test_a_factor_is_part_of_the_name_and_of_the_fingerprint(tmp_path: Path) -> 
         ("o200k_base*", 'unknown tokenizer "o200k_base*": "" is not a factor'),
         (
             "o200k_base*x",
-            '"x" is not a factor, a number up to 9999 such as the 1.35 of o200k_base*1.35',
+            '"x" is not a factor up to 9999, as the 1.35 of o200k_base*1.35',
         ),
         ("o200k_base*-1", "unknown tokenizer"),
         ("o200k_base*1e9", "unknown tokenizer"),
