@@ -127,9 +127,9 @@ def run(  # noqa: PLR0913  its options are public
 ) -> RunReport:
     """Render every request of `input` into `output`, in the order of the input.
 
-    - `input`: a file of JSON Lines (also `.gz` and `.zst`), CSV or Parquet, a folder or a pattern
-      of such files, by path or URL; `-` for standard input; mappings; or a table of pandas, polars
-      or anything with the Arrow interface.
+    - `input`: a file of JSON Lines (also `.gz` and `.zst`), CSV or Parquet, a list in `.json`, a
+      folder or a pattern of such files, by path or URL; `-` for standard input; mappings; or a
+      table of pandas, polars or anything with the Arrow interface.
     - `output`: a file `*.jsonl` or `*.parquet`, with its state in the folder `OUTPUT.batch`; or a
       folder for everything.
     - `to`: `context`, a shape of `Renderer.prompt`, or a batch service: `openai-batch`,

@@ -267,8 +267,11 @@ def _read_file(name: str) -> Iterator[Row]:
             size = os.path.isfile(path) and os.fstat(file.fileno()).st_size
             try:
                 lines = _unpacked(cast(io.BufferedReader, file), where)
-                if path.lower().endswith(TABLE_SUFFIXES) and lines.peek(1)[:1] != b"{":
+                start = lines.peek(1)[:1]
+                if path.lower().endswith(TABLE_SUFFIXES) and start != b"{":
                     yield from _table(lines, where)
+                elif path.lower().endswith(".json") and start == b"[":
+                    yield from _list(lines, where)
                 else:
                     yield from _lines(lines)
             except (OSError, EOFError, zlib.error) as error:
@@ -314,6 +317,14 @@ def _lines(file: IO[bytes]) -> Iterator[Row]:
             yield number, UNREADABLE_PREFIX + b"longer than %d MiB" % (MAX_ROW_BYTES >> 20)
         elif line := line.strip():
             yield number, line
+
+
+def _list(file: IO[bytes], where: str) -> Iterator[Row]:
+    try:
+        rows = msgspec.json.decode(file.read(), type=list[msgspec.Raw])
+    except msgspec.DecodeError as error:
+        raise ItemError(f"holds a list that is not valid JSON: {error}", where=where) from None
+    yield from ((number, bytes(row)) for number, row in enumerate(rows, 1))
 
 
 def _table(file: IO[bytes], where: str) -> Iterator[Row]:

@@ -371,6 +371,16 @@ def test_a_row_of_csv_with_too_many_cells_fails_alone() -> None:
     assert [record["id"] for record in records("out.jsonl")] == ["2"]
 
 
+def test_a_list_of_json_gives_a_row_for_each_object() -> None:
+    rows = [{"id": name, "items": [{"content": f"It is {name}."}]} for name in "abc"]
+    write("d.json", json.dumps([*rows[:2], 7, rows[2]], indent=2))
+    report = batch.run("d.json", "out.jsonl", workers=1)
+    assert (report.rows, report.errors) == (4, 1)
+    assert [record["id"] for record in records("out.jsonl")] == ["a", "b", "c"]
+    write("d.json", '[{"items": []},')
+    said(run("batch", "d.json", "-o", "out2.jsonl"), 4, "d.json", "not valid JSON")
+
+
 @pytest.mark.slow
 def test_json_lines_may_have_any_name() -> None:
     for name in ("a.json", "a.csv"):
