@@ -3,11 +3,12 @@
 A history is turns, each a question and its steps; a step is an answer with the results of its
 calls. Nothing changes until a request would be over the high mark. Then one batch brings it down to
 the low mark: results, and long texts that the user pasted, are shortened by the question of their
-own turn, then again; then each result is one line. After the first batch a new result enters
-shortened, since a session that overflowed once will do so again. What was decided for a request is
-decided again for all that follow it: the history is replayed from its beginning, so the same
-history always gives the same messages, a longer one begins with the same ones until the next batch,
-and a fitted history is not changed again.
+own turn, then again; then each result is one line, and turns lose their steps before what was asked
+and answered goes. What the turn that runs has found is one line last: it is not answered yet. After
+the first batch a new result enters shortened, since a session that overflowed once will do so
+again. What was decided for a request is decided again for all that follow it: the history is
+replayed from its beginning, so the same history always gives the same messages, a longer one begins
+with the same ones until the next batch, and a fitted history is not changed again.
 
 Claude signs its thoughts together with all that stands before them: behind a change they are left
 out. Later thoughts answer the changed history, as it was sent, and stay.
@@ -81,7 +82,7 @@ class FittedHistory(NamedTuple):
     """Results that are one line."""
     turns_gone: int = 0
     steps_gone: int = 0
-    """Steps of the newest turn that are gone."""
+    """Steps that are gone of turns that stay."""
     thoughts_gone: int = 0
     """Thoughts left out of messages that stay."""
     names: tuple[str, str, str] = ("", "", "")
@@ -102,8 +103,7 @@ def say_changes(history: FittedHistory) -> Iterator[str]:
     """Yield a sentence for what was shortened or left out of turns that stay."""
     shortened, lines, steps = history.names
     if history.steps_gone:
-        one, many = "step of the newest turn was", "steps of the newest turn were"
-        said = plural(history.steps_gone, one, many)
+        said = plural(history.steps_gone, "step was", "steps were")
         yield f"{said} left out, the oldest, to keep the window{steps}"
     if history.shortened:
         one, many = "text of the history was", "texts of the history were"
@@ -316,8 +316,9 @@ class _Replay:
         changed.sort()
         lines = [place for place in changed if self._limits[place] == ONE_LINE]
         shortened = [place for place in changed if self._limits[place] != ONE_LINE]
-        steps = self._fitter.steps[-1] if self._fitter.runs else ()
-        steps_gone = [step for step in steps[1:] if all(self._now[n] is None for n in step)]
+        stay = (s for n, s in enumerate(self._fitter.steps) if n not in self._turns_gone)
+        steps = (step for each in stay for step in each[1:])
+        steps_gone = [step for step in steps if all(self._now[n] is None for n in step)]
         numbers = (n for step in steps_gone for n in step)
         blocks = ((n, at, each) for n in numbers for at, each in enumerate(given[n].blocks))
         calls = [(n, at) for n, at, block in blocks if isinstance(block, ToolCall)]
@@ -351,20 +352,27 @@ class _Replay:
         # A text that the user pasted is as long as a result, and what it was for is answered.
         answered = newest.start if asked else self._fitter.turns[self._turn].start
         older = sorted([*results, *(place for place in self._pasted if place[0] < answered)])
+        ended = [place for place in older if place[0] < answered]
+        running = [place for place in results if place[0] >= answered]
         if self._later and not is_first:
-            self._limit_at_once(older)
+            self._limit_at_once(ended)
         for place in self._open(older):
             if self.total > self._low:
                 self._enter(place)
         if is_first:
             self._level(self._open(fresh), self._low, self._first)
-        self._limit_until(self._low, self._open(older), *self._later)
+        self._limit_until(self._low, self._open(ended), *self._later)
+        self._limit_until(self._low, self._open(running), *self._later[:1])
         enough = min(int(self._room * KEPT_SHARE), self._high)
-        self._limit_until(enough, self._open(results), ONE_LINE)
+        self._limit_until(enough, self._open(set(ended) & set(results)), ONE_LINE)
         if not asked:
             self._shorten_question()
+        if self.total > self._room:
+            self._limit_until(enough, self._open(running), *self._later)
         self._drop_turns(asked, held=False)
         if not asked:
+            if self.total > self._room:
+                self._limit_until(enough, self._open(running), *self._later, ONE_LINE)
             self._drop_steps(newest)
         # Tools and turns that are to be kept, the newest step, and texts are the last resorts.
         self._limit_until(self._room, older, self._first, *self._later)
@@ -513,9 +521,10 @@ class _Replay:
     # --- the last resorts ---
 
     def _drop_turns(self, asked: bool, *, held: bool) -> None:
-        """Drop the oldest turns, if the request is over, down to a share of the room.
+        """Drop the steps of the oldest turns, if the request is over, down to a share of the room.
 
-        Those that are pinned go with `held` alone.
+        What was asked and answered stays; then it goes as well, the oldest turns first. Those that
+        are pinned go with `held` alone.
         """
         if self.total <= self._room:
             return
@@ -524,12 +533,14 @@ class _Replay:
         if any(self._now[n] is not self._fitter.messages[n] for n, _ in self._results):
             share = TURNS_SHARE
         turns = self._fitter.turns[: self._turn + asked]
-        for n, turn in enumerate(turns):
-            if self.total <= self._room * (1 if n == len(turns) - 1 else share):
-                return
-            if (turn.start in self._fitter.held) == held:
-                self._drop(turn)
-                self._turns_gone.add(n)
+        for whole in (False, True):
+            for n, turn in enumerate(turns):
+                if self.total <= self._room * (1 if n == len(turns) - 1 else share):
+                    return
+                if (turn.start in self._fitter.held) == held:
+                    steps = self._fitter.steps[n]
+                    self._drop(turn if whole else range(steps[0].stop, steps[-1].start))
+                    self._turns_gone |= {n} if whole else set()
 
     def _drop_steps(self, newest: range) -> None:
         """Drop the oldest steps of the newest turn so, but not its question or its newest step."""

@@ -130,8 +130,9 @@ class Renderer(ContextRenderer):
 
         `history` is a list of messages of any provider or framework. When room is short, results of
         tools and pasted texts are shortened by the question of their own turn, the oldest first;
-        then the oldest turns go. Passages of them that answer the question stand before it. `to` is
-        the shape that comes out: `text roles openai openai-responses anthropic gemini bedrock`.
+        then the oldest turns lose their steps, and go. Passages of them that answer the question
+        stand before it. `to` is the shape that comes out:
+        `text roles openai openai-responses anthropic gemini bedrock`.
 
         `parts` are texts or items by names of your own, such as `{"memory": …}`: each has a place
         in `prompt_order`, a budget in `part_budgets`, and a template of its name. `tools` are

@@ -122,20 +122,18 @@ def test_a_pinned_turn_is_shortened_and_goes_last(to: ShapeName) -> None:
     pinned = [dict(message) for message in history]
     pinned[4]["pinned"] = True
     assert pinned[4]["content"] == "question 1?"
-    free, kept = fitted(history, 1_000, to), fitted(pinned, 1_000, to)
+    free, kept = fitted(history, 400, to), fitted(pinned, 400, to)
     assert "question 1?" not in free.text and "question 1?" in kept.text
-    assert kept.tokens <= 1_000 and "pinned" not in kept.text + json.dumps(
-        kept.request, default=str
-    )
+    assert kept.tokens <= 400 and "pinned" not in kept.text + json.dumps(kept.request, default=str)
     if to == "openai":
         assert results(fitted(pinned, 2_500))[1] == plan != results(fitted(history, 2_500))[1]
         assert "question 0?" not in kept.text and "question 11?" in kept.text
-        tiny = fitted(pinned, 700, to)  # it goes before nothing is left
-        assert tiny.tokens <= 700 and "question 11?" in tiny.text
+        tiny = fitted(pinned, 200, to)  # it goes before nothing is left
+        assert tiny.tokens <= 200 and "question 11?" in tiny.text
 
 
 def test_turns_with_results_go_so_many_at_once_that_a_providers_cache_lasts() -> None:
-    renderer = pf.Renderer(profile="gpt", context_window=1_000, reserve=0)
+    renderer = pf.Renderer(profile="gpt", context_window=400, reserve=0)
     history: Messages = []
     first = []
     for n in range(40):
@@ -144,6 +142,36 @@ def test_turns_with_results_go_so_many_at_once_that_a_providers_cache_lasts() ->
         first.append(prompt[0]["content"])
         history.append({"role": "assistant", "content": f"answer {n}"})
     assert list(dict.fromkeys(first)) == [f"question {n}" for n in (0, 6, 12, 18, 24, 30)]
+
+
+def test_old_turns_lose_their_steps_before_what_was_asked_and_answered() -> None:
+    history: Messages = []
+    for n in range(12):
+        history += [asked(f"question {n}?"), *step(f"c{n}", orders(30, n))]
+        history += [{"role": "assistant", "content": f"answer {n}"}]
+    made = fitted([*history, asked("and now?")], 600)
+    shown = [message["content"] for message in made if message["role"] == "user"]
+    assert shown == [*(f"question {n}?" for n in range(12)), "and now?"]
+    assert made.history.dropped == 0 and len(results(made)) < 12
+    (said,) = [d.message for d in made.warnings if " left out, the oldest" in d.message]
+    assert said.startswith(f"{12 - len(results(made))} steps were left out, the oldest")
+
+
+def test_what_the_running_turn_found_stays_longer_than_what_older_turns_found() -> None:
+    history: Messages = []
+    for n in range(30):
+        history += [asked(f"question {n}?"), *step(f"c{n}", orders(30, n))]
+        history += [{"role": "assistant", "content": f"answer {n}"}]
+    history.append(asked("what are the notes of the items k0, k1, k2, k3, k4, k5, k6 and k7?"))
+    for n in range(8):
+        rows = "".join(f"{row},{n},paid,nothing to say of it\n" for row in range(90))
+        found = f"row,item,state,note\n{rows}90,k{n},open,the seal {n}-{n} is broken\n{rows}"
+        history += step(f"k{n}", found)
+        made = fitted(history, 4_000)
+        assert [k for k in range(n + 1) if f"the seal {k}-{k} is broken" in made.text] == [
+            *range(n + 1)
+        ]
+    assert made.history.dropped == 0
 
 
 def test_pinned_takes_true_or_false() -> None:

@@ -308,7 +308,7 @@ def test_a_call_goes_with_the_thought_before_an_earlier_call_of_its_answer() -> 
     made = prompt(history, "openai-responses", context_window=int(whole.tokens * 0.45), reserve=0)
     assert list(made)[1:-1] == later[:-1] and made[-1]["call_id"] == "c9"
     said = [d.message for d in made.warnings if d.code == "PF116"]
-    assert said[0].startswith("1 step of the newest turn was left out, the oldest, to keep the wi")
+    assert said[0].startswith("1 step was left out, the oldest, to keep the window: ")
     with pytest.raises(pf.BudgetError):
         prompt([question, *answer], "openai-responses", context_window=90, reserve=0)
     # The first call is lost, and so is what its result was taken for; the thought stays.
