@@ -318,10 +318,17 @@ def relate(kind: Callable[[Question], _Found], asked: Question) -> _Found:
     return found
 
 
+_ESCAPED = late_pattern(r"\\u(?![dD][89a-fA-F])([0-9a-fA-F]{4})")
+"""A letter as JSON may write it, but no half of one."""
+
+
 def _everything(item: Item) -> str:
-    parts = [readable_text(item), item.path]
-    if len(readable_text(item)) > MAX_CHARS_REMEMBERED:  # beside it the others say little
-        return readable_text(item)
+    text = readable_text(item)
+    if "\\u" in text:  # JSON without a letter beyond ASCII; its values are compared decoded
+        text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    parts = [text, item.path]
+    if len(text) > MAX_CHARS_REMEMBERED:  # beside it the others say little
+        return text
     if item.content:  # else the summary may be the text already
         parts.append(item.summary)
     return "\n".join(filter(None, parts))

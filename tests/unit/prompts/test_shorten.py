@@ -21,6 +21,13 @@ def test_more_room_never_swaps_the_row_that_answers_for_a_shorter_one() -> None:
     assert shown == sorted(shown) and shown[10]
 
 
+def test_letters_that_json_escapes_are_found() -> None:
+    rows = [{"job": f"job-{n}", "msg": "订单退款包裹"} for n in range(200)]
+    rows[120] = {"job": "红隼九一", "msg": "磁盘配额已超出"}
+    for text in (json.dumps(rows), json.dumps(rows, ensure_ascii=False)):
+        assert "磁盘配额已超出" in SHORTENER.shorten(text, "红隼九一为什么失败？", 200)
+
+
 def test_what_answers_the_question_stays_and_json_stays_json() -> None:
     rows = [{"id": n, "name": f"part {n}", "note": "spare " * 20} for n in range(60)]
     short = SHORTENER.shorten(json.dumps(rows), "where is part 41?", 200)
