@@ -252,8 +252,8 @@ class ConversationWindow:
     `context_window` less `reserve` is the room; a profile may say both. Takes every option by its
     name, and the arguments of `Bridge`. Results of tools are shortened first, the oldest first, by
     the question of their own turn; then the oldest turns lose their steps, and go; then the oldest
-    steps of the turn that runs. System messages stay wherever they stand. The same messages always give the same, so a
-    provider's cache lasts.
+    steps of the turn that runs. System messages stay wherever they stand. The same messages always
+    give the same, so a provider's cache lasts.
 
         window = ConversationWindow(profile="claude")
         messages = window.fit(state["messages"], tools=tools).messages
