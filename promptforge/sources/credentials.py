@@ -59,14 +59,51 @@ def known_credentials() -> _Table:
     return msgspec.convert(load_shipped_yaml(read_utf8(path), path.name)[0], _Table)
 
 
+class WordFinder:
+    """Finds words in texts, all of them in one pass: 300 searches by `in` took a fifth of a run.
+
+    tiktoken leaves out what its pattern does not match. So with words for a pattern, the tokens of
+    a text are the words in it, found by an automaton.
+    """
+
+    def __init__(self, words: Collection[str]) -> None:
+        from tiktoken import Encoding
+
+        self._words = sorted(words, key=len, reverse=True)  # the longest at a place
+        ranks = {word.encode(): number for number, word in enumerate(self._words)}
+        pattern = "|".join(re.sub(r"([][(){}?*+|^$\\.])", r"\\\1", word) for word in self._words)
+        self._encoding = Encoding("", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+        self._hidden: dict[int, set[str]] = {}
+
+    def find(self, text: str) -> set[str]:
+        """Return the words that are in a text."""
+        numbers = {*self._encoding.encode_ordinary(text)}
+        found = {*map(self._words.__getitem__, numbers)}
+        # Where two words overlap, the later one is not seen: `wd=` behind `passw`.
+        hidden = set[str]().union(*map(self._hidden_by, numbers)) - found
+        return found.union(filter(text.__contains__, hidden))
+
+    def _hidden_by(self, number: int) -> set[str]:
+        """Return the words that may begin within this one."""
+        if number not in self._hidden:
+            word = self._words[number]
+            ends = [word[start:] for start in range(len(word))]
+            self._hidden[number] = {
+                other
+                for other in self._words
+                if other.startswith((*ends,)) or any(end.startswith(other) for end in ends)
+            }
+        return self._hidden[number]
+
+
 @cache
-def _numbers_by_word(short: bool) -> dict[str, list[int]]:
-    """Return the credentials that a word belongs to, by their numbers."""
-    found: dict[str, list[int]] = defaultdict(list)
+def _numbers_by_word(short: bool) -> tuple[dict[str, list[int]], WordFinder]:
+    """Return the credentials that a word belongs to, by their numbers, and what finds the words."""
+    held: dict[str, list[int]] = defaultdict(list)
     for number, known in enumerate(known_credentials().credentials):
         for word in known.words if known.short == short else ():
-            found[word].append(number)
-    return found
+            held[word].append(number)
+    return held, WordFinder(held)
 
 
 KEY_FILE = late_pattern(
@@ -191,8 +228,9 @@ def _find_known(text: str, allowed: Collection[str]) -> Iterator[tuple[str, str]
     lines = "\n".join(_lines_with_long_words(text))
     numbers: set[int] = set()
     for looked_in, short in ((text, True), (lines, False)):
-        held = _numbers_by_word(short)
-        numbers.update(*map(held.__getitem__, filter(looked_in.__contains__, held)))
+        if looked_in:
+            held, words = _numbers_by_word(short)
+            numbers.update(*map(held.__getitem__, words.find(looked_in)))
     seen: set[str] = set()
     for known in map(known_credentials().credentials.__getitem__, sorted(numbers)):
         looked_in = text if known.short else lines

@@ -48,7 +48,7 @@ LIBRARY_DOORS = {
     "mcp": {"integrations"},
     "pathspec": {"text"},
     "starlette": {"integrations", "preview"},
-    "tiktoken": {"tokenizers"},
+    "tiktoken": {"sources", "tokenizers"},
     "tokenizers": {"tokenizers"},
     "tree_sitter": {"trimming"},
     "uvicorn": {"preview"},

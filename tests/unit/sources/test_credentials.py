@@ -9,8 +9,10 @@ import pytest
 from commandline import run
 from found_credentials import find_credential
 from git_space import git, needs_git
+from hypothesis import given
+from hypothesis import strategies as st
 
-from promptforge.sources.credentials import find_credentials
+from promptforge.sources.credentials import WordFinder, find_credentials, known_credentials
 from promptforge.sources.secret_scan import SecretScan
 
 pytestmark = needs_git
@@ -529,3 +531,22 @@ def test_the_beginning_of_a_credential_many_times_over_is_little_work(
 )
 def test_a_public_key_or_a_name_is_no_credential(text: str) -> None:
     assert find_credential(text, "a.json") is None
+
+
+@given(
+    st.sets(st.text("ab.|[\\ ", min_size=1, max_size=4), min_size=1),
+    st.text("ab.|[\\ \n\ud800é", max_size=40),
+)
+def test_all_words_in_a_text_are_found_in_one_pass(words: set[str], text: str) -> None:
+    assert WordFinder(words).find(text) == {word for word in words if word in text}
+
+
+@given(st.data())
+def test_no_word_of_a_credential_hides_another(data: st.DataObject) -> None:
+    words = {word for known in known_credentials().credentials for word in known.words}
+    parts = st.one_of(st.sampled_from(sorted(words)), st.text("ak-_=:/ ", max_size=2))
+    text = "".join(
+        part[data.draw(st.integers(0, len(part))) :] + part
+        for part in data.draw(st.lists(parts, max_size=8))
+    )
+    assert WordFinder(words).find(text) == {word for word in words if word in text}
