@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, filterfalse, takewhile
 
 from ..reasons import BUDGET, BUDGET_REASONS, DUPLICATE, MAX_ITEMS, MERGED, SECTION_BUDGET
 from .turns import Turns
@@ -372,6 +372,8 @@ class Packer(PageState):
         self._failed_cost: float = 0
         # Items for which no shorter variant was found since the last item was taken.
         self._misses = 0
+        self._hopeless: Collection[int] = ()
+        """Those of the queue that surely have no room, where nothing is shortened."""
 
     def step_limit(self, step: PackingStep) -> Cost:
         """Return the most the page may cost after a step; ask before the step begins."""
@@ -513,8 +515,9 @@ class Packer(PageState):
 
         After each rank shorten its misfits.
         """
-        self._misses = 0
-        places = self.free_places(step)
+        self._misses, self._hopeless = 0, ()
+        free = self.free_places(step)
+        places = UNLIMITED if free is None else free
         queue: deque[int] = deque()
         misfits: deque[int] = deque()
         # No further ahead than there may be room for: of 100,000 items most never count.
@@ -525,17 +528,18 @@ class Packer(PageState):
                 place, stride = place + stride, 2 * stride
             if self.stopped or not (queue or misfits):
                 return
-            if places is not None and places <= 0:
-                left = (i for i in chain(misfits, queue, walk[place:]) if i not in self.chosen)
+            if places <= 0:
+                left = filterfalse(self.chosen.__contains__, chain(misfits, queue, walk[place:]))
                 self.reasons.update(dict.fromkeys(left, MAX_ITEMS.name))
                 return
+            if self._refuse_hopeless(queue, step, limit):
+                continue
             whole = _next_is_whole(step, queue, misfits)
             index = (queue if whole else misfits).popleft()
             is_new = index not in self.chosen
             take = self.take_whole if whole else partial(self.take_shorter, shorten=not step.whole)
             if take(index, limit):
-                if places is not None:
-                    places -= is_new
+                places -= is_new
                 self._misses = 0
             elif index not in self.duplicate_of:
                 self._fail(index, step, limit, is_new, whole)
@@ -548,6 +552,13 @@ class Packer(PageState):
                 room = self.cost
                 queue = deque(self._maybe_fitting(queue, limit, step))
                 misfits = deque(self._maybe_fitting(misfits, limit, step))
+
+    def _refuse_hopeless(self, queue: deque[int], step: PackingStep, limit: Cost) -> bool:
+        refused = [*takewhile(self._hopeless.__contains__, queue)]
+        for _ in refused:
+            queue.popleft()
+        self.turns.refuse(refused, step, self.cost, limit, None)
+        return bool(refused)
 
     def _room_halved(self, before: Cost, limit: Cost) -> bool:
         if self.cost == before:
@@ -572,7 +583,7 @@ class Packer(PageState):
         allowance, section = self.allowance(index), None
         if allowance < limit[0] - cost[0]:
             section = self._section_limits.section[index]
-        self.turns.refuse(index, step, cost, limit, section)
+        self.turns.refuse((index,), step, cost, limit, section)
 
     def _over_section_limit(self, index: int) -> bool:
         most, variant = self.allowance(index), self.page.variants(index)[-1]
@@ -587,8 +598,15 @@ class Packer(PageState):
     ) -> Sequence[int]:
         if self.first_only or not indices:
             return indices
+        page, room = self.page, subtract_costs(limit, self.cost)
         may_shorten = not step.whole and self._may_shorten()
-        return self.page.maybe_fitting(indices, subtract_costs(limit, self.cost), may_shorten)
+        if may_shorten and not (self.step_down or self._section_limits.most):
+            # Each has its turn all the same. To try 2,000 files and to compare them line by line
+            # with those shown took longer than all the rest of a packing.
+            left = {*indices}.difference(page.maybe_fitting(indices, room, False), self.chosen)
+            self._hopeless = {*filterfalse(page.may_be_held, left)}
+            return indices
+        return page.maybe_fitting(indices, room, may_shorten)
 
     def take_whole(self, index: int, limit: Cost) -> bool:
         """Show an item whole, in place of those it contains."""

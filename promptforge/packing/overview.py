@@ -5,7 +5,10 @@ With a query the passages that answer are shown, and the names of the next best 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from ..reasons import MAX_ITEMS
@@ -178,17 +181,14 @@ def _best_declarations(
     """Return the outlines of files with the best declarations that have room, and their costs."""
     page, ranks, taken = packer.page, step.ranks, dict[int, tuple[Variant, Cost]]()
     scale = CHARACTERS_PER_TOKEN if unit else 1
-    rows = sorted(
-        (-ranks[index] * worth, index, size)
-        for index in files
-        if ranks[index] > 0  # a changed file's diff has rank 0
-        for worth, size in page.shortener.declarations(index)
-        if worth > 0
-    )
+    ranked = [index for index in files if ranks[index] > 0]  # a changed file's diff has rank 0
+    declared = (page.shortener.declarations(index, ranks[index]) for index in ranked)
+    rows = sorted(chain.from_iterable(declared))
     target = room
     for _ in range(MAX_CUTS):
         least = _least_worth(rows, target / scale)
-        outlined = {index for value, index, _ in rows if -value >= least}
+        held = rows[: bisect_right(rows, -least, key=itemgetter(0))]
+        outlined = {index for _, index, _ in held}
         taken = {}
         for index in filter(outlined.__contains__, files):
             variant = page.shortener.outline_of_worth(index, least / ranks[index])
@@ -304,7 +304,7 @@ def _show_outlines(
 
 def _outline_within(packer: Packer, index: int, room: Cost) -> Variant | None:
     page, unit = packer.page, budget_unit(room)
-    rows = sorted((-worth, index, size) for worth, size in page.shortener.declarations(index))
+    rows = page.shortener.declarations(index)
     if not rows or not room[unit] < UNLIMITED:
         return page.shortener.outline_within(index, room[0], room[1])
     scale = CHARACTERS_PER_TOKEN if unit else 1

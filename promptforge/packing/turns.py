@@ -5,7 +5,7 @@ A turn is written when it is taken. Sums are worked out when somebody asks for t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..text.words import late_property
@@ -40,11 +40,11 @@ class Turns:
         self._ends: list[Turn] = []
 
     def refuse(
-        self, index: int, step: PackingStep, cost: Cost, most: Cost, section: str | None
+        self, items: Iterable[int], step: PackingStep, cost: Cost, most: Cost, section: str | None
     ) -> None:
-        """Write down that an item had no room whole."""
-        place = len(self.changes)
-        self._refused[index] = Turn(len(self._ends), place, step, cost, most, section)
+        """Write down that items had no room whole, at one and the same turn."""
+        turn = Turn(len(self._ends), len(self.changes), step, cost, most, section)
+        self._refused |= dict.fromkeys(items, turn)
 
     def end(self, step: PackingStep, cost: Cost, most: Cost) -> None:
         """Write down the end of a step: the turn of all its items that were never tried alone."""

@@ -82,8 +82,10 @@ class ShorterVariants(Protocol):
     def outline_within(self, index: int, /, tokens: float, chars: float) -> Variant | None:
         """Return as many signatures or headings as are within both bounds, without their texts."""
 
-    def declarations(self, index: int, /) -> Sequence[tuple[float, int]]:
-        """Return the worth of each declaration of an item by the use of its name, and its size."""
+    def declarations(self, index: int, /, rank: float = 1.0) -> Sequence[tuple[float, int, int]]:
+        """Return the declarations of an item, the best first: less than 0 by their worth, by the
+        use of their names and the rank of the item; the item; their sizes.
+        """
 
     def outline_of_worth(self, index: int, /, least: float) -> Variant | None:
         """Return the declarations of an item that are worth no less, if there are any."""
@@ -132,6 +134,9 @@ class PackablePage(Protocol):
         self, index: int, chosen: Mapping[int, Variant]
     ) -> tuple[int | None, Sequence[int]]:
         """Return the chosen item that contains this one's text, and those this one contains."""
+
+    def may_be_held(self, index: int) -> bool:
+        """Return False for an item that is longer than all that are shown whole."""
 
     def note_shown(self, index: int, variant: Variant) -> None:
         """Note an item that is shown: `duplicates` looks at no others."""

@@ -203,6 +203,10 @@ class Page:
             return None, ()
         return self._contained.find(index, chosen)
 
+    def may_be_held(self, index: int) -> bool:
+        """Return False for an item that is longer than all that are shown whole."""
+        return self.options.dedupe and self._contained.may_be_held(index)
+
     def note_shown(self, index: int, variant: Variant) -> None:
         """Note an item that is shown: `duplicates` looks at no others."""
         self._contained.show(index, variant)

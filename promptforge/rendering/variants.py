@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
@@ -311,36 +312,41 @@ class Shortener:
         pieces = self._pieces(index, whole) if self._may_divide(index, whole) else None
         return pieces if isinstance(pieces, Pieces) else None
 
-    def declarations(self, index: int) -> Sequence[tuple[float, int]]:
-        """Return the worth of each declaration of a program by the use of its name, and its size.
+    @_remembered
+    def declarations(self, index: int, rank: float = 1.0) -> Sequence[tuple[float, int, int]]:
+        """Return the declarations of a program, the best first; see `ShorterVariants`.
 
         None of a text that is no program.
         """
-        return [*self._declared(index).values()]
+        return sorted((-rank * worth, index, size) for _, worth, size in self._declared(index))
 
     @_remembered
-    def _declared(self, index: int) -> dict[int, tuple[float, int]]:
-        """Return the number of each piece with a declaration, with its worth and size."""
+    def _declared(self, index: int) -> list[tuple[int, float, int]]:
+        """Return the number of each piece with a declaration, with its worth and size, the best
+        first.
+        """
         setting, item = self._page.setting, self._page.candidates.pool[index]
         is_program = setting.trimmers.is_program(item.kind, setting.language(item))
         pieces = self._divided(index) if item.kind == "code" and is_program else None
         if pieces is None:
-            return {}
+            return []
         from ..trimming.declarations import rate_declarations
 
         worths = rate_declarations(pieces.parts, self._page.candidates.holders)
-        return {n: (each, len(pieces.parts[n].text.strip())) for n, each in worths.items()}
+        found = ((n, each, len(pieces.parts[n].text.strip())) for n, each in worths.items())
+        return sorted(found, key=lambda one: -one[1])
 
     def outline_of_worth(self, index: int, least: float) -> Variant | None:
         """Return the declarations of a program that are worth no less, if there are any."""
-        kept = frozenset(n for n, (each, _) in self._declared(index).items() if each >= least)
-        return self._outline_of(index, kept) if kept else None
+        count = bisect_right(self._declared(index), -least, key=lambda one: -one[1])
+        return self._outline_of(index, count) if count else None
 
     @_remembered
-    def _outline_of(self, index: int, kept: Collection[int]) -> Variant | None:
+    def _outline_of(self, index: int, count: int) -> Variant | None:
         pieces = self._divided(index)
         if pieces is None:
             return None
+        kept = [number for number, _, _ in self._declared(index)[:count]]
         return Variant("outline", self._page.numbered(index, pieces).outline_text(kept))
 
     @_remembered
@@ -412,6 +418,9 @@ class Shortener:
         self, structure: TrimmedVariants, tokens: float, chars: float
     ) -> Variant | None:
         """Search by halves: each variant is shorter than the one before."""
+        if tokens == chars == UNLIMITED:  # a search would make a dozen that all fit
+            first = structure[0]
+            return Variant(first.name, first.text) if first.text else None
         # A variant with more characters than so many tokens hold is not even made.
         if tokens < UNLIMITED:
             chars = min(chars, self._counter.most_chars(int(tokens)))

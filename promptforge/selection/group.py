@@ -610,6 +610,8 @@ class ContainedTexts:
         # with those before it, until a text has no line of its own; in most lists none ever does.
         self._indexed = set[int]()
         """Those with lines in the next three."""
+        self._longest = 0
+        """Characters of the longest of them."""
         self._first: dict[str, int] = {}
         """Line → the first of them that has it."""
         self._shared = set[str]()
@@ -645,11 +647,19 @@ class ContainedTexts:
                 return other, []
         return None, [i for i in held if i in chosen and self._is_within(i, index, texts)]
 
+    def may_be_held(self, index: int) -> bool:
+        """Return False for an item that is longer than all that are shown whole."""
+        text = self._items[index].content or ""
+        if text.startswith("\n") or text.endswith("\n\n"):
+            text = text.strip("\n")
+        return len(text) <= self._longest + 1  # the line end after the last line
+
     def show(self, index: int, variant: Variant) -> None:
         """Index the lines of a known item if it is shown whole: it may hold others."""
         if index not in self._known or index in self._indexed or not _is_whole(variant):
             return
         self._indexed.add(index)
+        self._longest = max(self._longest, len(self._items[index].content or ""))
         self._changes.append(index)
         different = set(self._known[index][0])
         common = different & self._first.keys()

@@ -244,7 +244,7 @@ KNOWN_TIKTOKEN_FILES = {
 # that is no token is merged here. Whatever is not certain is left to tiktoken: long pieces, new
 # characters, and any text after the first hundred kilobytes.
 
-MAX_CHARS_LOOKED_UP = 1 << 16
+MAX_CHARS_LOOKED_UP = 1 << 17
 """Characters of all texts; about there, tiktoken's table has paid."""
 MAX_RANKS_SEARCHED = 1 << 14
 """Tokens that are searched for in all: at 4 µs each, less than tiktoken's table takes."""

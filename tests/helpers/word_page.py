@@ -78,6 +78,9 @@ class Words:
     ) -> tuple[int | None, Sequence[int]]:
         return None, ()
 
+    def may_be_held(self, index: int) -> bool:
+        return True
+
     def note_shown(self, index: int, variant: Variant) -> None:
         pass
 
@@ -112,7 +115,7 @@ class Words:
     def least(self, index: int) -> Variant:
         return self.longest_within(index, 4, UNLIMITED) or self.variants(index)[0]
 
-    def declarations(self, index: int) -> Sequence[tuple[float, int]]:
+    def declarations(self, index: int, rank: float = 1.0) -> Sequence[tuple[float, int, int]]:
         return ()
 
     def outline_of_worth(self, index: int, least: float) -> Variant | None:

@@ -8,6 +8,7 @@ import pytest
 
 import promptforge as pf
 from promptforge.rendering.page import Page
+from promptforge.selection.group import ContainedTexts
 
 MAX_PAGES_BUILT = 40
 
@@ -261,3 +262,11 @@ def test_no_budget_builds_the_page_of_2000_files_more_than_40_times(
     text = overview(files, tokens)
     assert text
     assert len(built) <= MAX_PAGES_BUILT
+
+
+def test_files_without_room_are_not_compared_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = counted_calls(monkeypatch, ContainedTexts, "_read")
+    files = {f"part{n % 40}/step_{n}.py": program(n, 60) for n in range(300)}
+    for tokens in range(2_000, 2_500, 100):
+        assert overview(files, tokens)
+    assert len(read) < len(files)

@@ -220,7 +220,9 @@ def test_as_comparing_everything_with_everything(
     chosen: dict[int, Variant] = {}
     asked: list[int] = []
     for index, item in enumerate(items):
+        may_be_held = contained.may_be_held(index)
         holder, held = contained.find(index, chosen)
+        assert may_be_held or holder is None
         several = "\n" in (item.content or "") and not item.required
         lines = [i for i in asked if "\n" in (items[i].content or "")] if several else []
         whole = [
