@@ -600,13 +600,13 @@ class Packer(PageState):
             return indices
         page, room = self.page, subtract_costs(limit, self.cost)
         may_shorten = not step.whole and self._may_shorten()
+        found = page.maybe_fitting(indices, room, may_shorten)
         if may_shorten and not (self.step_down or self._section_limits.most):
             # Each has its turn all the same. To try 2,000 files and to compare them line by line
             # with those shown took longer than all the rest of a packing.
-            left = {*indices}.difference(page.maybe_fitting(indices, room, False), self.chosen)
+            left = {*found}.difference(page.maybe_fitting(found, room, False), self.chosen)
             self._hopeless = {*filterfalse(page.may_be_held, left)}
-            return indices
-        return page.maybe_fitting(indices, room, may_shorten)
+        return found
 
     def take_whole(self, index: int, limit: Cost) -> bool:
         """Show an item whole, in place of those it contains."""
