@@ -14,7 +14,7 @@ from ..text.escape import put_in_fence
 
 FIRST_LINES, LAST_LINES = 3, 10
 """Lines kept of a long output where the whole notebook has no room."""
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Notebook(NamedTuple):
@@ -103,8 +103,8 @@ def _texts(output: dict[str, Any]) -> Iterator[str]:
     traceback = output.get("traceback")
     if traceback:
         lines = traceback if isinstance(traceback, list) else [traceback]
-        yield _COLOUR.sub("", "\n".join(map(_joined, lines))).strip("\n")
-    yield _COLOUR.sub("", _joined(output.get("text"))).strip("\n")
+        yield COLOR.sub("", "\n".join(map(_joined, lines))).strip("\n")
+    yield COLOR.sub("", _joined(output.get("text"))).strip("\n")
     data = output.get("data")
     if isinstance(data, dict) and not any(key.startswith("image/") for key in data):
         for kind in ("text/markdown", "text/plain"):

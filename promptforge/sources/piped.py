@@ -19,6 +19,7 @@ from ..text.languages import DATA_LANGUAGES, language_of
 from .changes import change_items
 from .intended import KEY_OF_TEXT, holds_fields
 from .item_files import NoItemsError, decode_json, parse_items
+from .notebook import COLOR
 from .tables import TABLE_SUFFIXES, parse_table
 from .text_files import file_item, notebook_item
 from .workspace import read_named
@@ -91,13 +92,16 @@ def _texts(
     message = "read as text: it holds no items; --name app.py sets its language"
     if language not in (None, "listing"):  # lines are a guess, also of a price list
         message = f"read as {language} by its content, for it holds no items; --name FILE decides"
-    items = [replace(item, named=True) for item in change_items(text)]
+    changes, colors = change_items(text), ""
+    if not changes and "\x1b[" in text:
+        changes, colors = change_items(COLOR.sub("", text)), ", without its colors"
+    items = [replace(item, named=True) for item in changes]
     if not items:
         items = [replace(file_item(name, text), named=True)]
     elif items[0].kind == "commit":
-        message = f"read as {plural(len(items), 'commit', 'commits')}"
+        message = f"read as {plural(len(items), 'commit', 'commits')}{colors}"
     else:
-        message = f"read as a diff of {plural(len(items), 'file', 'files')}"
+        message = f"read as a diff of {plural(len(items), 'file', 'files')}{colors}"
     diagnostics.add("PF201", message, where=where, severity="info")
     return items
 

@@ -651,6 +651,21 @@ def test_a_piped_diff_is_one_item_a_file(space: Path) -> None:
         assert "note: <stdin>: read as a diff of" in ran.err
 
 
+def test_changes_in_the_colors_of_a_terminal_are_read_as_those_without(space: Path) -> None:
+    for command in (("diff", "HEAD~1"), ("show", "HEAD"), ("log", "-p")):
+        plain = run("render", stdin=git(space, *command))
+        colored = run("render", stdin=git(space, *command, "--color=always"))
+        assert colored.out == plain.out != ""
+        assert ", without its colors" in colored.err
+        assert ", without its colors" not in plain.err
+
+
+def test_colors_that_a_file_holds_stay_in_its_diff(space: Path) -> None:
+    (space / "a.py").write_text("print('\x1b[31mhot\x1b[m')\n")
+    ran = run("render", stdin=git(space, "diff"))
+    assert "without its colors" not in ran.err
+
+
 def test_a_repository_of_another_user_says_how_it_is_trusted(
     space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
