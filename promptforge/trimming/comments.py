@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import OptionError, PromptForgeError, call_foreign, pip_install
+from ..text import table_rows
 from ..text.characters import freeze
 from ..text.words import late_pattern
 
@@ -41,6 +42,8 @@ _STYLE_COMMENT = late_pattern(
     r"""|(/\*.*?\*/|//[^\r\n]*)|/\*.*"""
 )
 _DIRECTIVE = late_pattern(r"(?:^[ \t]*#|\\\r?\n)[^\r\n]*\Z", re.MULTILINE)
+_READ_BY_TOOLS = late_pattern(dict(table_rows("words"))["comments of tools"])
+"""A comment that changes what a compiler, an interpreter or a linter does."""
 MAX_CHARS_BEFORE = 1 << 10
 _OPENING_BLANK_LINES = re.compile(r"\A(?:[ \t\f\v]*(?:\r\n|\r|\n))+")
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -53,8 +56,9 @@ def without_comments(
 ) -> str | None:
     """Return a program without its comments; None where they cannot be told for sure.
 
-    A line that held a comment alone goes as a whole. What may be a part of a string stays. Raises
-    `OptionError` without Pygments, and `TimeoutError` as soon as `is_late` says so.
+    A line that held a comment alone goes as a whole. What may be a part of a string stays, and what
+    a tool reads, as `//go:build` and `# noqa`. Raises `OptionError` without Pygments, and
+    `TimeoutError` as soon as `is_late` says so.
     """
     name = language or ""
     held = set(text)
@@ -74,8 +78,11 @@ def without_comments(
         spans = None
     if spans is None:
         return None
-    parts, shown = [], 0
+    parts, shown, kept = [], 0, -1
     for begin, end in spans:
+        if begin == kept or _READ_BY_TOOLS.match(text, begin):
+            kept = end if text[end - 1] != "\n" else -1  # SQL's lexer reads a comment in parts
+            continue
         if begin < shown or _is_in_doubt(text, begin, end, name):
             continue
         end = begin + len(text[begin:end].rstrip("\r\n"))  # the line end behind it stays

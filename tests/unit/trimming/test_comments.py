@@ -41,7 +41,8 @@ def test_a_program_without_comments_is_the_same_program(path: Path) -> None:
     assert left is not None and len(left) < len(text)
     assert _tokens(left) == _tokens(text)
     tokens = tokenize.generate_tokens(io.StringIO(left).readline)
-    assert not [token for token in tokens if token.type == tokenize.COMMENT]
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    assert all(comment.startswith(("# type: ", "# noqa")) for comment in comments)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,23 @@ def test_a_program_without_comments_is_the_same_program(path: Path) -> None:
         ("c", "a /* b */ c\r\n/* d */\r\ne", "a  c\r\ne"),
         ("yaml", "a: '# b' # c\n# d", "a: '# b'\n"),
         ("go", "// Licence.\n\npackage a\n\n// b\n\nvar c int\n", "package a\n\n\nvar c int\n"),
+        (
+            "go",
+            "//go:build x\n\n// b\npackage a\nvar c = d() //nolint:e\n",
+            "//go:build x\n\npackage a\nvar c = d() //nolint:e\n",
+        ),
+        (
+            "python",
+            "a = []  # type: list[int]\n# b\nimport c  # noqa: F401\n",
+            "a = []  # type: list[int]\nimport c  # noqa: F401\n",
+        ),
+        (
+            "javascript",
+            "/* eslint-disable */\n// a\n// @ts-check\nb();\n",
+            "/* eslint-disable */\n// @ts-check\nb();\n",
+        ),
+        ("sql", "SELECT /*+ INDEX(a b) */ /* c */ 1;\n", "SELECT /*+ INDEX(a b) */  1;\n"),
+        ("c", "// NOLINT\n// b\nint a;\n", "// NOLINT\nint a;\n"),
         ("c", "\n /* a */ \r\n\r\n\tint b;", "\tint b;"),
         ("python", "\n\na = 1  # b\n", "\n\na = 1\n"),
         ("html", "<p>a<!-- b\n c --></p>\n", "<p>a\n</p>\n"),
