@@ -37,8 +37,7 @@ KEY_SHARE = 0.2
 """Share of keys and points among the lines of YAML: 0.22 at least in 508 files, 0.13 in the text
 of a certificate."""
 MAX_SENTENCES = 0.25
-"""Share of lines that are sentences, above which a text is no program, and code within a line no
-sign of Markdown: each line of such notes answers for itself."""
+"""Share of lines that are sentences, above which a text is no program."""
 MIN_ALIKE, ALIKE_SHARE = 4, 0.5
 """Lines that are alike but for their numbers, and the share of such in what a program printed."""
 MIN_ROWS = 3
@@ -53,7 +52,8 @@ _ROOT = late_pattern(
     r"(?:\s++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!(?i:doctype)\s[^>\[]*(?:\[(?s:.*?)\]\s*)?>)*+"
     r"<([A-Za-z_][\w:.-]*+)(?=[\s/>])"
 )
-_OBJECT = late_pattern(r"[{\[]\s*+(?://.*\s*+|/\*(?s:.*?)\*/\s*+)*+(?:\{\s*)?\"[^\"\n]*+\"\s*:")
+_COMMENTS = r"(?:\s++|//.*|/\*(?s:.*?)\*/)*+"
+_OBJECT = late_pattern(rf'{_COMMENTS}[{{\[]{_COMMENTS}(?:\{{\s*)?"[^"\n]*+"\s*:')
 _REPR = late_pattern(r"[\[({\s]*+(?:b?'(?:[^'\\\n]|\\.)*+'|\(?\d+)\s*[:,)\]}]|\[?\w[\w.]*\(\w+=")
 _PAGE = late_pattern(r"(?:.*\n){0,5}?\s*NAME\n[ \t]+\S.*\n(?:.*\n){1,6}?[A-Z]{4}[A-Z ]+\n[ \t]+\S")
 _DIFF = late_pattern(
@@ -70,13 +70,12 @@ _FRONT_MATTER = late_pattern(r"(?>---\s*\n(?s:.*?)\n---\s*\n)(?!(?:#.*\s++)*+[\w
 _NO_YAML = late_pattern(r"^[\w.-]++: +[^\s|>&!\[{\"'#-][^\n]*\n[ \t]+(?![ \t#])", re.MULTILINE)
 """A value with more below it, as `ip a` prints; in YAML only a long text goes on there."""
 _INDENTED = late_pattern(r"^[ \t]+\S", re.MULTILINE)
-_CODE_SIGN = late_pattern(r"[=({;]")
-"""A sign that a program of any length has; a list of paths or hashes may have none."""
 _SIGN_OF_DATA = late_pattern(r"[\d/_=:|()\[\]<>{}@#$%*+~\\─-╿]|(?<=\S)[ \t]{2,}|\.(?=\w)")
 _LETTERS = late_pattern(r"[^\W\d_]{2}")
 _HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
 """A heading of Markdown: a comment of YAML stands above its key."""
 _COMMENT = late_pattern(r"^(?:[ \t]+#{1,6} \S|#{1,6} \S.*\n(?=[^\n]))", re.MULTILINE)
+_COMMENT_LINE = late_pattern(r"^[ \t]*#++(?:[^\w!\n].*)?(?:\n|\Z)", re.MULTILINE)
 _POINT = late_pattern(r"^[ \t]*[-*] +\S", re.MULTILINE)
 _TABLE_RULE = late_pattern(r"^[ \t]*\|?(?:[ \t:]*+-++[ \t:]*+\|)", re.MULTILINE)
 """The line below the head of a table of Markdown; a program's table has `+` between its columns."""
@@ -92,16 +91,14 @@ _PAIR = late_pattern(rf"[A-Z_a-z]{_WORD_CLASS}{{0,11}}+ ?{_SIGN_CLASS}")
 _START = late_pattern(rf"\n[ \t]*+(?:{_WORD_CLASS}+|{_SIGN_CLASS}{{1,4}})")
 _END = late_pattern(rf"(?:{_WORD_CLASS}|{_SIGN_CLASS}{{1,2}})$", re.MULTILINE)
 _OWN_LINES = {
-    **{name: [name] for name in ("asciidoc", "csv", "dockerfile", "latex", "toml", "tsv")},
-    **{"ini": ["section", "key", "toml"], "rst": ["rst", "underline"]},
+    **{name: [name] for name in ("asciidoc", "csv", "dockerfile", "latex", "rst", "toml", "tsv")},
+    "ini": ["section", "key", "toml"],
 }
 """Language → kinds of lines, one of them in each text: of 60 texts that tokens alone took for a
 markup, 49 were none."""
 _WORD_CODES = bytes(code for code in range(128) if chr(code).isalnum() or code in b"_\x7f")
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _NO_WORDS = bytes.maketrans(_WORD_CODES, b" " * len(_WORD_CODES))
-MAX_CHARACTERS_REPLACED = 16
-"""Characters that are replaced one by one; of more a table takes less."""
 MIN_PROBABILITY = 0.3
 """Probability of a language below which a program is just a program, and a text just a text: 90 %
 of 2,667 unseen files were right with it, 88 % without."""
@@ -214,12 +211,19 @@ def _may_be_printed(text: str, lines: Collection[str]) -> bool:
     return alike >= max(MIN_ALIKE, ALIKE_SHARE * len(lines))
 
 
-def _language_of_lines(text: str) -> str | None:
+def _sample_of(text: str) -> str:
+    """Return the beginning of a text and a part of its middle, without comments and fenced code."""
     sample = text
     if len(text) > 2 * SAMPLE_CHARS:
         middle = text.find("\n", len(text) // 2) + 1 or len(text) // 2
         sample = f"{text[:SAMPLE_CHARS]}\n{text[middle : middle + SAMPLE_CHARS]}"
-    sample = _FENCED.sub(r"\1", sample)
+    if "# " in sample and len(_COMMENT.findall(sample)) > len(_HEADING.findall(sample)):
+        return _sample_of(_COMMENT_LINE.sub("", text[:MAX_CHARS_SEARCHED]))
+    return _FENCED.sub(r"\1", sample)
+
+
+def _language_of_lines(text: str) -> str | None:
+    sample = _sample_of(text)
     lines = [line for line in sample.split("\n") if line.strip()]
     outer = [line for line in lines if not line[0].isspace()]
     stripped = [line.strip() for line in lines]
@@ -231,33 +235,34 @@ def _language_of_lines(text: str) -> str | None:
     printed = _kind_printed(found, opening, len(lines), len(outer))
     if printed not in (None, "listing"):
         return printed
-    ends = [line[-MAX_LINE_CHARS:] for line in stripped if line[0] not in "#/"]
+    comment_signs = "#/*" if "*/" in sample else "#/"
+    ends = [line[-MAX_LINE_CHARS:] for line in stripped if line[0] not in comment_signs]
     may_say = [end for end in ends if end[-1] in ".!?:" or len(end) == MAX_LINE_CHARS]
     sentences = sum(_SENTENCE.match(end) is not None for end in may_say)
     is_said = sentences > MAX_SENTENCES * len(lines)
     is_marked = found["mark"] > TRACE_SHARE * len(lines)
     by_tokens = None if is_said or is_marked else _language_of_tokens(sample)
     language = language_of_script(text) or by_tokens
-    is_program = is_code(language) and language != "code"
-    if is_program and not printed and not _count_failures(text[-SAMPLE_CHARS:]):
+    is_program = is_code(language) and language != "code" and not printed
+    is_keyed = found["yaml"] + found["point"] >= KEY_SHARE * len(lines)
+    settings = None
+    if not is_program or (is_keyed and "\n\t" not in sample):  # a script may stand in YAML
+        outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
+        settings = _settings_of(outer, sample, outside, is_keyed)
+    if is_program and settings != "yaml" and not _count_failures(text[-SAMPLE_CHARS:]):
         return language
     if _count_failures(text) > (sentences if is_said else 0):
         return "log"
     if printed:
         return printed
-    outside = Counter(groups.get(line.strip()[:MAX_LINE_CHARS]) for line in outer)
-    inner = found["yaml"] + found["point"]
-    said = sum(line[0] != "#" for line in stripped)
-    is_keyed = inner >= KEY_SHARE * said or _BLOCK_SCALAR.search(sample) is not None
-    settings = _settings_of(outer, sample, outside, is_keyed)
     if settings:
-        return "markdown" if settings == "yaml" and _is_page(text, lines) else settings
+        return "markdown" if settings == "yaml" and _FRONT_MATTER.match(text) else settings
     is_printed = not is_said and language in (None, "code", "pem", "text")
     if is_printed and (found["call"] > LOG_SHARE * len(lines) or _may_be_printed(text, {*heads})):
         return "log"
-    markup = _markup_of(found, sample, len(lines), is_said)
+    markup = _markup_of(found, sample, len(lines))
     # A list of code is YAML by its tokens, but its lines are no keys.
-    if markup and (language in (None, "yaml") or (language, markup) == ("html", "rst")):
+    if markup and (language in (None, "json", "yaml") or (language, markup) == ("html", "rst")):
         return markup
     found_by_tokens = _judge_by_tokens(language, text, sample, found)
     is_pem = language == "pem" and "-----BEGIN " in sample
@@ -280,14 +285,9 @@ def _kind_printed(found: Found, opening: str | None, lines: int, outer: int) -> 
     return "listing" if is_history or is_list else None
 
 
-def _markup_of(found: Found, sample: str, lines: int, is_said: bool) -> str | None:
-    comments = len(_COMMENT.findall(sample)) if "#" in sample else 0
-    headings = len(_HEADING.findall(sample)) if comments else 0
-    if comments > headings:  # the last comment above a blank line is no heading either
-        found["markdown"] -= comments + headings
+def _markup_of(found: Found, sample: str, lines: int) -> str | None:
     if found["weak"] and _TABLE_RULE.search(sample):
         found["markdown"] += found["weak"]
-    found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(("rst", "asciidoc", "latex", "markdown"), key=found.__getitem__)
     least = max(1 + (markup == "asciidoc"), MARKUP_SHARE * lines)
     return markup if found[markup] >= least else None
@@ -299,26 +299,18 @@ def _judge_by_tokens(language: str | None, text: str, sample: str, found: Found)
     own = _OWN_LINES.get(language or "")
     if own and not any(map(found.__getitem__, own)):
         return None
-    is_list = language == "code" and not _CODE_SIGN.search(sample)
-    return None if is_list or language in ("pem", "text") else language
+    return None if language in ("pem", "text") else language
 
 
 def _is_listing(language: str | None, sample: str, lines: Sequence[str]) -> bool:
     """Tell whether a text without a language of its own is what a program printed in lines."""
     if language not in (None, "code") or len(lines) < MIN_LINES:
         return False
-    ended = sum(line.rstrip()[-1] in "{};:(," for line in lines)
+    ended = sum(line.rstrip()[-1] in "{};:(,)" for line in lines)
     if language == "code" and ended > CODE_SHARE * len(lines):
         return False
     signs = len(_SIGN_OF_DATA.findall(sample))
     return signs >= SIGN_SHARE * (len(sample) - sum(map(sample.count, " \n\t")))
-
-
-def _is_page(text: str, lines: Sequence[str]) -> bool:
-    """Tell whether keys with values are of Markdown: its front matter, or headings with lists."""
-    if all(line.lstrip()[0] in "#-*" for line in lines):
-        return len(_HEADING.findall(text[: 2 * SAMPLE_CHARS])) > 1
-    return _FRONT_MATTER.match(text) is not None
 
 
 def tokens_of(sample: str) -> set[str]:
@@ -347,11 +339,7 @@ def _in_ascii(text: str) -> str:
     foreign = {*filterfalse(str.isascii, {*text})}
     table: dict[str, str] = {each: "\f" if each.isspace() else "\x01" for each in foreign}
     table |= {each: "\x7f" for each in foreign if each.isalnum()}
-    if len(table) > MAX_CHARACTERS_REPLACED:
-        return text.translate({ord(each): stand_in for each, stand_in in table.items()})
-    for each, stand_in in table.items():
-        text = text.replace(each, stand_in)
-    return text
+    return text.translate({ord(each): stand_in for each, stand_in in table.items()})
 
 
 @lru_cache(maxsize=1)
@@ -405,6 +393,7 @@ def _settings_of(outer: Sequence[str], sample: str, found: Found, is_keyed: bool
     is_nested = _INDENTED.search(sample) is not None
     if keys and is_nested + keys > 1 and keys + found["point"] >= least:
         is_yaml = 2 * len(_NO_YAML.findall(sample)) <= keys and not _has_key_twice(outer, sample)
+        is_keyed = is_keyed or _BLOCK_SCALAR.search(sample) is not None
         return "yaml" if is_yaml and is_keyed else "listing"
     if values + found["section"] + found["close"] < max(2, least):
         return None
