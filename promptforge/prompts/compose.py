@@ -21,7 +21,6 @@ from ..config.media import MediaCosts
 from ..config.options import MAX_CACHE_BREAKPOINTS, PROMPT_PARTS, Options, is_own_part
 from ..errors import TemplateError, quote
 from ..model import Result, ResultItem
-from ..syntax.plain_syntax import PLAIN
 from ..syntax.syntax import PRINTED_VALUE, Syntax
 from ..syntax.syntaxes import FORMAT_EXTENSIONS
 from ..templating.language import Fields
@@ -498,7 +497,7 @@ class PromptTemplates:
         folders = (f"{origin}{PROMPTS_FOLDER}/{own}", f"{PROMPTS_FOLDER}/default")
         # Nearest first: the format's own ending, its syntax's, plain text.
         ending = FORMAT_EXTENSIONS.get(format, format)
-        endings = (ending, format.rpartition(".")[2], FORMAT_EXTENSIONS[PLAIN.name])
+        endings = (ending, format.rpartition(".")[2], FORMAT_EXTENSIONS["plain"])
         self._places = [(f"{folder}/", f".{end}.j2") for folder in folders for end in endings]
         self._found: dict[str, str] = {}
         self._format = format

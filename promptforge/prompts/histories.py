@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError, Severity, quote, show_value, suggest_name, type_name_of
 from ..plain_data import MAX_MESSAGE_VALUES, copy_plain
-from ..sources.objects import table_rows
+from ..sources.objects import fields_of, table_rows
 from ..text.escape import SURROGATE
 from .libraries import (
     DATAS,
@@ -64,8 +64,13 @@ _ROLES: Mapping[str, Role] = {role: role for role in ROLES} | {
     "tool-call": "assistant",  # smolagents: a text about the call, and one about its result
     "tool-response": "user",
 }
-# The types of LangChain's messages, which have no role.
-_TYPES_AS_ROLES = {"human", "ai", "system", "tool", "function"}
+# The types of LangChain's messages and AutoGen's, which have no role.
+_TYPES_AS_ROLES = {
+    **{kind: kind for kind in ("human", "ai", "system", "tool", "function")},
+    **{"SystemMessage": "system", "UserMessage": "user", "AssistantMessage": "assistant"},
+    **{"FunctionExecutionResultMessage": "tool", "ToolCallExecutionEvent": "tool"},
+    **{"ToolCallRequestEvent": "assistant", "TextMessage": "", "MultiModalMessage": ""},
+}
 # An LLM's thoughts are signed or encrypted for its own family, so no other takes them.
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 # A server's tools end in one of the last two.
@@ -137,6 +142,8 @@ def read_messages(
         kind, hint = type_name_of(history), ""
         if type(history).__module__.startswith("dspy."):
             hint = "; DSPy sends its own: give the context as one more input field beside it"
+        elif "messages" in getattr(type(history), "model_fields", ()):
+            hint = "; give its messages"
         raise ItemError(f"expected a list of messages, found {kind}{hint}", where=where)
     rows = table_rows(history)
     found: list[Message] = []
@@ -150,23 +157,13 @@ def read_messages(
 
 def _as_mapping(given: object) -> object:
     """Return a row of a database, or an object with a role, as a dict; any other message itself."""
-    kind: Any = type(given)
-    known = kind in (Message, list, tuple) or hasattr(kind, "model_dump") or is_dataclass(kind)
-    if known or issubclass(kind, Mapping):
+    kind = type(given)
+    is_row = hasattr(kind, "_asdict") or (hasattr(kind, "keys") and not issubclass(kind, Mapping))
+    known = issubclass(kind, Message | list | Mapping) or hasattr(kind, "model_dump")
+    if not is_row and (known or kind is tuple or is_dataclass(kind)):
         return given
-    row: Any = given
-    try:
-        if hasattr(kind, "_asdict"):  # of a named tuple, and of SQLAlchemy
-            return row._asdict()
-        if hasattr(kind, "keys"):
-            return {key: row[key] for key in islice(row.keys(), MAX_MESSAGE_VALUES)}
-        names = getattr(kind, "__struct_fields__", None) or list(vars(row))
-        fields = {name: getattr(row, name) for name in names if name[:1] != "_"}
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # as in `read_message`
-        return given
-    return fields if "role" in fields else given
+    fields = fields_of(given)
+    return fields if fields and (is_row or "role" in fields) else given
 
 
 def _each(history: Any, where: str, diagnostics: Diagnostics) -> Iterator[Any]:
@@ -268,11 +265,14 @@ class _MessageReader:
             return self._pydantic_ai(message)
         kind = message.get("type")
         if "role" not in message and isinstance(kind, str):
-            langchain = kind.removesuffix("MessageChunk").lower()
-            if langchain not in _TYPES_AS_ROLES:
+            known = _TYPES_AS_ROLES.get(kind.removesuffix("MessageChunk").lower())
+            known = _TYPES_AS_ROLES.get(kind, known)
+            if known is None:
                 return self._item(kind, message)
+            # AutoGen's agents have names of their own; a user is called so.
+            known = known or ("user" if message.get("source") == "user" else "assistant")
             # `message_to_dict` of LangChain puts the message into its data.
-            message = {**(inner(message, "data") or message), "role": langchain}
+            message = {**(inner(message, "data") or message), "role": known}
         # LangChain and LlamaIndex keep there what their own fields have no place for.
         message = {**inner(message, "additional_kwargs"), **message}
         provider = inner(message, "response_metadata").get("model_provider")
@@ -429,6 +429,9 @@ class _MessageReader:
             return []
         if isinstance(content, str):
             return _text(content)
+        if isinstance(content, dict):  # an object of the caller's own, or the output of a model
+            self.say("content: an object was read as its JSON", "info")
+            return _text(json.dumps(content, ensure_ascii=False))
         if not isinstance(content, list):
             kind = type_name_of(content)
             raise _Refusal(f"content: expected text or a list of blocks, found {kind}")
@@ -770,10 +773,13 @@ def _is_converse(part: dict[str, Any]) -> bool:
 
 
 def _holds_results(content: Any) -> bool:
-    """Return whether a message of a tool holds several results: Haystack's and the AI SDK's."""
+    """Return whether a message of a tool holds several results: Haystack's, AutoGen's, AI SDK's."""
     return isinstance(content, list) and any(
         isinstance(part, dict)
-        and ("tool_call_result" in part or str(part.get("type")).startswith("tool-"))
+        and (
+            not part.keys().isdisjoint(("tool_call_result", "call_id"))
+            or str(part.get("type")).startswith("tool-")
+        )
         for part in content
     )
 

@@ -23,6 +23,8 @@ OWNERS = {
     "openai": "openai",
 }
 """Library → the family of its messages."""
+_OWN_FORM = ("haystack", "semantic_kernel")
+"""Libraries that write messages by `to_dict`: Semantic Kernel in the shape of OpenAI's chat."""
 
 
 class Dumper:
@@ -57,12 +59,12 @@ class Dumper:
             # Python's keywords have other names there: `from_` is sent as "from", `async_` too.
             how: Data = {"mode": "json", "exclude_unset": True, "warnings": False}
             return write(value, exclude=hidden, by_alias=self.owner != "gemini", **how)
+        if library in _OWN_FORM and callable(own := getattr(kind, "to_dict", None)):
+            return self.dump(own(value), depth + 1)
         if callable(write):
             # LlamaIndex keeps base64 as bytes, which are a text in JSON.
             mode = "json" if library == "llama_index" else "python"
             return self.dump(write(value, mode=mode, exclude_none=True), depth + 1)
-        if library == "haystack" and callable(write := getattr(kind, "to_dict", None)):
-            return self.dump(write(value), depth + 1)
         if dataclasses.is_dataclass(kind):
             names = [field.name for field in dataclasses.fields(kind)]
             if library == "pydantic_ai" or "role" in names:  # of a message, not of data in it
@@ -183,7 +185,10 @@ def _sdk_result(part: Data, maker: str) -> Data:
 
 _SDK_OUTPUTS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
 _DENIED = "Tool execution denied."
+_OF_CALL = {"id", "name", "arguments"}
 _BLOCKS = {
+    "content": lambda part, maker: "call_id" in part and {**part, "type": "tool_call_result"},
+    "id": lambda part, maker: part.keys() == _OF_CALL and {**part, "type": "tool_call"},  # AutoGen
     "non_standard": lambda part, maker: inner(part, "value") or None,
     "reasoning": _reasoning,
     "server_tool_call": _server_call,

@@ -795,3 +795,51 @@ def test_data_that_only_resembles_a_document_of_cohere_is_kept_whole(data: list[
     [block] = read_message(message, "history[0]", Diagnostics())[0].blocks
     assert isinstance(block, ToolOutput)
     assert json.loads(block.text) == data
+
+
+def test_messages_of_autogen_have_roles_by_their_types() -> None:
+    call = {"id": "c1", "arguments": '{"q": "refund"}', "name": "search"}
+    result = {"content": "30 days", "name": "search", "call_id": "c1", "is_error": False}
+    core = [
+        {"content": "Be brief.", "type": "SystemMessage"},
+        {"content": "Refunds?", "source": "user", "type": "UserMessage"},
+        {"content": [call], "source": "bot", "type": "AssistantMessage"},
+        {"content": [result], "type": "FunctionExecutionResultMessage"},
+        {"content": "In 30 days.", "source": "bot", "type": "AssistantMessage"},
+    ]
+    kinds = ("TextMessage", "ToolCallRequestEvent", "ToolCallExecutionEvent", "TextMessage")
+    chat = [{**given, "type": kind} for given, kind in zip(core[1:], kinds, strict=True)]
+    chat[2]["source"] = "bot"
+    for history, roles in ((core, ["system", "user"]), (chat, ["user"])):
+        diagnostics = Diagnostics()
+        read = read_history(history, "history", diagnostics)
+        assert [m.role for m in read] == [*roles, "assistant", "tool", "assistant"]
+        assert not list(diagnostics)
+        [made], [given] = read[-3].blocks, read[-2].blocks
+        assert isinstance(made, ToolCall)
+        assert isinstance(given, ToolOutput)
+        assert (made.id, made.arguments, given.text) == ("c1", call["arguments"], "30 days")
+
+
+@dataclass
+class _Order:
+    number: int
+    name: str
+
+
+def test_a_content_that_is_an_object_is_read_as_its_json() -> None:
+    diagnostics = Diagnostics()
+    [read] = read_history([{"role": "user", "content": _Order(3, "Mug")}], "history", diagnostics)
+    assert read.text == '{"number": 3, "name": "Mug"}'
+    [said] = diagnostics
+    assert (said.code, said.severity) == ("PF208", "info")
+
+
+def test_a_message_of_semantic_kernel_is_read_as_it_would_be_sent() -> None:
+    def to_dict(_: object) -> dict[str, str]:
+        return {"role": "user", "content": "Refunds?"}
+
+    kind = type("Message", (), {"model_dump": lambda _, **__: {"items": []}, "to_dict": to_dict})
+    kind.__module__ = "semantic_kernel.contents"
+    [read] = read_history([kind()], "history", Diagnostics())
+    assert (read.role, read.text) == ("user", "Refunds?")
