@@ -81,15 +81,17 @@ def _twice(root: nodes.Template, text: str) -> Iterator[TemplateMistake]:
 def _near_tags(text: str) -> Iterator[TemplateMistake]:
     """Yield text that was meant as a tag or a value and is printed as it stands."""
     for found in _NEAR_TAG.finditer(blank_tags(text)):
-        new = None
+        new, code = None, "PF801"
         if found["word"]:
             meant = "{{ item.content }} for an item, {{ item.text }} on a page"
+            # Beside a value it may be a text about such words; alone it is meant as one.
+            code = "PF851" if "{{" in text else code
         elif found["value"]:
             new = meant = f"{{{{ {found['value'].strip()} }}}}"
         else:
             new = meant = re.sub(r"\A\{\s+|\s+\}\Z", lambda end: end[0].strip(), found[0])
         message = f"is not a tag and is printed as it is; write {meant}"
-        yield TemplateMistake(found.start(), len(found[0]), message, new)
+        yield TemplateMistake(found.start(), len(found[0]), message, new, code)
 
 
 _IS_NO_LINE = re.compile(

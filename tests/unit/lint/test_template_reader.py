@@ -174,3 +174,20 @@ def test_a_piece_that_only_shipped_pages_draw_on_is_read_and_not_unused() -> Non
     write({"templates/_page.md.j2": shipped + "{{ headr }}"})
     line = shipped.count("\n") + 1
     assert found() == [f"templates/_page.md.j2:{line}:4: PF802"]
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("Answer by this:\n{context}\n", ["PF801"]),
+        ("{% for item in items %}\n{documents}\n{% endfor %}", ["PF801"]),
+        ("{{ item.name }}: {context}", ["PF851"]),
+        ("Fill `{context}` by `str.format`.\n\n{{ item.text }}", ["PF851"]),
+        ("{% raw %}{context}{% endraw %} {{ item.text }}", []),
+    ],
+)
+def test_a_word_in_single_braces_is_an_error_only_where_nothing_else_is_printed(
+    text: str, codes: list[str]
+) -> None:
+    problems = parse_template(text, "item.md.j2").problems
+    assert [each.code for each in problems if each.code in ("PF801", "PF851")] == codes
