@@ -50,6 +50,7 @@ from ..reasons import (
     Note,
     Reason,
 )
+from ..selection.group import MIN_SHARED_CHARACTERS
 from ..syntax.syntax import Syntax
 from ..templating.loader import Templates
 from ..text.escape import MAX_LABEL_CHARACTERS, show_line
@@ -511,6 +512,8 @@ def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
     texts = [page.views.view(index, variant)["text"] for index, variant in chosen.items()]
     if all(id(text) in parts and not text.isspace() for text in texts):
         return
+    if report.text and _are_in_order(report.text, [each.content for each in report.shown]):
+        return  # the page prints their `content`: it need not be printed again to see that
     from .source_map import find_unprinted
 
     lost = find_unprinted(page, chosen, report.templates)
@@ -519,6 +522,17 @@ def _say_unprinted(report: Report, diagnostics: Diagnostics) -> None:
         message += f" that had room{_named(report, lost)}"
         message += "; print {{ item.text }} of every item, or leave them out by kinds or paths"
         diagnostics.add("PF133", message, where=page.layout.page_name, severity="info")
+
+
+def _are_in_order(text: str, contents: Iterable[str]) -> bool:
+    """Tell whether a text has all of these one after the other, none of them by chance."""
+    place = 0
+    for content in contents:
+        at = text.find(content, place)
+        if at < 0 or len(content) < MIN_SHARED_CHARACTERS:
+            return False
+        place = at + len(content)
+    return True
 
 
 def _say_of_items(page: Page, packed: Plan, diagnostics: Diagnostics) -> None:

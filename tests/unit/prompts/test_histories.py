@@ -800,7 +800,7 @@ def test_data_that_only_resembles_a_document_of_cohere_is_kept_whole(data: list[
 def test_messages_of_autogen_have_roles_by_their_types() -> None:
     call = {"id": "c1", "arguments": '{"q": "refund"}', "name": "search"}
     result = {"content": "30 days", "name": "search", "call_id": "c1", "is_error": False}
-    core = [
+    core: list[dict[str, Any]] = [
         {"content": "Be brief.", "type": "SystemMessage"},
         {"content": "Refunds?", "source": "user", "type": "UserMessage"},
         {"content": [call], "source": "bot", "type": "AssistantMessage"},

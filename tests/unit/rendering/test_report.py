@@ -10,6 +10,7 @@ from sample_records import RECORDS
 from unfiltered import FORMATS, LAYOUTS, render
 
 import promptforge as pf
+from promptforge.rendering import source_map
 
 
 @pytest.mark.parametrize("budget", [0, 3, 40, 150, 10**6, None])
@@ -202,3 +203,21 @@ def test_a_page_that_needs_most_of_its_fuel_is_printed() -> None:
     page["mine/item.md.j2"] = "{{ item.content | framed }}"
     items = [{"name": f"n{n}", "path": f"f{n}.py", "content": f"x{n} = {n}"} for n in range(45)]
     assert "x44" in pf.render(items, templates=page, layout="mine", max_tokens=None).text
+
+
+@pytest.mark.parametrize(("times", "content"), [(0, "A text long enough to tell of it."), (1, "x")])
+def test_a_page_that_prints_each_content_is_not_printed_again(
+    times: int, content: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def find_unprinted(page: object, *_: object) -> list[int]:
+        asked.append(page)
+        return []
+
+    monkeypatch.setattr(source_map, "find_unprinted", find_unprinted)
+    page = LOOP + "{{ item.content }}\n{% endfor %}"
+    templates = {"mine/layout.md.j2": page, "mine/item.md.j2": "x"}
+    made = pf.render([content], templates=templates, layout="mine")
+    assert content in made.text
+    assert len(asked) == times
