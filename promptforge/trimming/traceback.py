@@ -16,10 +16,12 @@ _INNERMOST_FRAMES = 2
 """Innermost frames of libraries in each trace that stay longer than the others."""
 _INNERMOST_OWN_FRAMES = 5
 """The same of the program's own."""
-_REPEATED, _AROUND, _ASIDE, _LIBRARY_FRAME, _OWN_FRAME, _LIBRARY_NEAR, _OWN_NEAR = range(7)
+_REPEATED, _AROUND, _ASIDE, _LIBRARY_FRAME, _OWN_FRAME, _LIBRARY_NEAR, _OWN_NEAR, _SAID = range(8)
 """The order of leaving. A frame has up to 1 less, by its distance from the innermost."""
 _FACTS = _LIBRARY_FRAME
 """Least `keep` of the frames that no query moves: the program's own, and the innermost."""
+_MAX_TRACES_SAID = 8
+"""Up to so many traces all messages stay; those of 300 took the room of the one asked for."""
 _MAX_MESSAGE_LINES = 200
 """Lines above a trace that are searched for its exception."""
 
@@ -46,16 +48,19 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
     for read in _READERS:
         traces = list(read(lines))
         if any(trace.frames for trace in traces):
-            return Pieces(_parts(lines, traces), _gap, marks, under_query=UnderQuery(_FACTS))
+            failed = sum(bool(trace.said and trace.frames) and not trace.aside for trace in traces)
+            said, facts = (ALWAYS, _FACTS) if failed <= _MAX_TRACES_SAID else (_SAID, ALWAYS)
+            under_query = UnderQuery(facts)
+            return Pieces(_parts(lines, traces, said), _gap, marks, under_query=under_query)
     return None
 
 
-def _parts(lines: Sequence[str], traces: Sequence[_Trace]) -> list[Piece]:
+def _parts(lines: Sequence[str], traces: Sequence[_Trace], said: float) -> list[Piece]:
     # First line of a part → the line after, its `keep`, its kind.
     known: dict[int, tuple[int, float, str]] = {}
     for trace in traces:
         for start, end in trace.said:
-            known[start] = end, ALWAYS, ""
+            known[start] = end, said, ""
         for start, end, keep, kind in _frames(lines, trace):
             known[start] = end, keep, kind
     parts: list[Piece] = []

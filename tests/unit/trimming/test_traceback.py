@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shipped_words import assert_lines_fall, divided, marks
 
+import promptforge as pf
 from promptforge.trimming import traceback
 from promptforge.trimming.traceback import package_of
 
@@ -178,6 +179,19 @@ def test_what_went_wrong_always_stays(name: str, said: list[str]) -> None:
     for number in range(len(variants)):
         assert [words for words in said if words not in variants[number].text] == []
     assert "…" in variants[len(variants) - 1].text
+
+
+def test_of_many_traces_the_one_that_answers_stays() -> None:
+    traces = [
+        f'Traceback (most recent call last):\n  File "/srv/app/mod{n}.py", line {n}, in handle\n'
+        f"    call(request, {n})\nValueError: order {1000 + 37 * n} failed in step {n}\n\n"
+        for n in range(200)
+    ]
+    item = {"content": "".join(traces), "kind": "error"}
+    result = pf.render([item], max_tokens=200, query="why did order 5736 fail")
+    assert "order 5736 failed" in result.text
+    shown = pf.render([item], max_tokens=200).text
+    assert "order 1037 failed" in shown and "order 1000 failed" in shown
 
 
 def test_a_thousand_calls_of_itself_are_counted() -> None:
