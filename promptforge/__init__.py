@@ -1,31 +1,65 @@
 """promptforge: retrieved pieces in, one exact, safe, well-laid-out context text for an LLM out."""
 
+from __future__ import annotations
+
 from importlib import import_module
 
 from ._version import __version__ as __version__
 
+TYPE_CHECKING = False  # type checkers know the name; `typing` takes longer to import than all this
+if TYPE_CHECKING:
+    from typing import Any
 
-def names_of_stub(name: str) -> dict[str, str]:
-    """Return name → module of each import in `NAME.pyi`: type checkers and we read one list."""
-    data = __spec__.loader.get_data(f"{__path__[0]}/{name}.pyi")
-    rows = map(str.split, data.decode().splitlines())
-    return {row[3]: row[1].removeprefix(".") for row in rows if row[:1] == ["from"]}
+    from .errors import (
+        BudgetError,
+        Diagnostic,
+        ItemError,
+        OptionError,
+        ProfileError,
+        PromptForgeError,
+        StrictError,
+        TemplateError,
+        TokenizerError,
+    )
+    from .model import Item, Result, ResultItem, ResultSection, Source
+    from .prompts.finished import Prompt
+    from .prompts.prompt import Renderer
+    from .rendering.renderer import render
+    from .sources.gather import load
+    from .tokenizers.counters import Tokenizer
+    from .tokenizers.registry import get_tokenizer
+    from .tokenizers.remote import RemoteTokenizer
+
+__all__ = [
+    "BudgetError", "Diagnostic", "Item", "ItemError", "OptionError", "ProfileError", "Prompt",
+    "PromptForgeError", "RemoteTokenizer", "Renderer", "Result", "ResultItem", "ResultSection",
+    "Source", "StrictError", "TemplateError", "Tokenizer", "TokenizerError",
+    "get_tokenizer", "load", "render",
+]  # fmt: skip
+
+_HOMES = {
+    "errors": ("Diagnostic", *(name for name in __all__ if name.endswith("Error"))),
+    "model": ("Item", "Result", "ResultItem", "ResultSection", "Source"),
+    "prompts.finished": ("Prompt",),
+    "prompts.prompt": ("Renderer",),
+    "rendering.renderer": ("render",),
+    "sources.gather": ("load",),
+    "tokenizers.counters": ("Tokenizer",),
+    "tokenizers.registry": ("get_tokenizer",),
+    "tokenizers.remote": ("RemoteTokenizer",),
+}
 
 
-_HOMES = names_of_stub("__init__")
-_HOMES.pop("__version__")
-__all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: `promptforge --help` needs none of them."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if isinstance(value, type):
-        value.__module__ = __name__  # tracebacks and help say promptforge.BudgetError
-    globals()[name] = value
-    return value
+    for module, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f".{module}", __name__), name)
+            if isinstance(value, type):
+                value.__module__ = __name__  # tracebacks and help say promptforge.BudgetError
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

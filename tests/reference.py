@@ -169,7 +169,7 @@ def members(name: str, thing: type) -> Iterator[str]:
 
 def field_lines(thing: type) -> Iterator[tuple[str, str]]:
     """Yield the fields of a class that have a sentence below them."""
-    home = pf._HOMES[thing.__name__]
+    [home] = [module for module, names in pf._HOMES.items() if thing.__name__ in names]
     module = ast.parse((GUIDE.parent / f"{home.replace('.', '/')}.py").read_text(encoding="utf-8"))
     found = (node for node in module.body if isinstance(node, ast.ClassDef))
     tree = next(node for node in found if node.name == thing.__name__)

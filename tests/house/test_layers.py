@@ -33,8 +33,6 @@ FLOORS = [
 FLOOR = {name: number for number, row in enumerate(FLOORS, 1) for name in row.split()}
 DOORWAYS = {"__init__", "__main__"}
 """The public list, which imports late, and the entry of `python -m promptforge`."""
-NAME_OF_THE_PACKAGE = "names_of_stub"
-"""The function of `promptforge` itself that reads the list of a door; it imports nothing."""
 LIBRARY_DOORS = {
     "click": {"cli"},
     "fsspec": {"files"},
@@ -101,7 +99,7 @@ def _is_for_types(node: ast.AST) -> bool:
 def entries_used(path: Path) -> set[str]:
     """Return the entries that a file imports from, its own left out."""
     found = {name.split(".")[1] for name in imports(path) if name.startswith("promptforge.")}
-    return found - {entry(path), NAME_OF_THE_PACKAGE}
+    return found - {entry(path)}
 
 
 def test_there_are_eight_floors_and_every_module_is_on_one() -> None:

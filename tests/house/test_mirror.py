@@ -32,6 +32,7 @@ MODULES_WITHOUT = {
 }
 """Module without a file of its own → why, and where its tests are."""
 TOPICS = {
+    "test_engine.py": "the door, whose only function is hidden from type checkers",
     "cli/test_overwriting.py": "outputs over the inputs of the same run, of every command",
     "integrations/test_agent_recipes.py": "recipes of a guide, with packages of others",
     "integrations/test_comparison.py": "a comparison with frameworks",

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
-import promptforge
-from promptforge import engine, names_of_stub
+from promptforge import engine
 
 
 def test_a_name_is_that_of_its_module() -> None:
     for name, module in engine.NAMES.items():
         assert getattr(engine, name) is getattr(import_module(f"promptforge.{module}"), name)
-
-
-def test_the_stubs_are_read_as_type_checkers_read_them() -> None:
-    for name, module in (("engine", engine), ("__init__", promptforge)):
-        stub = Path(promptforge.__file__).with_name(f"{name}.pyi")
-        rows = [n for n in ast.parse(stub.read_text()).body if isinstance(n, ast.ImportFrom)]
-        assert all((row.level, row.names[0].asname) == (1, row.names[0].name) for row in rows)
-        listed = {row.names[0].name: row.module for row in rows}
-        assert names_of_stub(name) == listed
-        assert all(hasattr(module, each) for each in listed)
 
 
 def test_an_unknown_name_is_an_error() -> None:

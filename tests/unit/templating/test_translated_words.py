@@ -20,7 +20,6 @@ import promptforge as pf
 from promptforge.config.layouts import shipped_words
 from promptforge.syntax.syntaxes import FORMAT_EXTENSIONS
 from promptforge.templating.loader import Templates
-from promptforge.text.format import Marks
 
 GERMAN = """\
 marker: "[Inhalt gekürzt]"
@@ -150,7 +149,7 @@ def test_contents_stand_between_tags_of_the_authors_word() -> None:
 
 
 def test_every_phrase_is_in_the_shipped_file_and_is_used() -> None:
-    fields = set(Marks._fields) - {"marker"}
+    fields = set(pf.rendering.context.Marks._fields) - {"marker"}
     assert fields == set(shipped_words()["words"])
     sources = "".join(path.read_text("utf-8") for path in Path(pf.__file__).parent.rglob("*.py"))
     assert [
