@@ -109,8 +109,6 @@ class DividedText(NamedTuple):
     """Passages that others may stand without, and that say nothing alone."""
     leads: frozenset[int] = frozenset()
     """Passages that end in a colon: "run this:" says nothing without what stands under it."""
-    always: frozenset[int] = frozenset()
-    """Passages that stand in the document in any case: its header has paid for them."""
 
 
 class PassageScores(NamedTuple):

@@ -110,7 +110,7 @@ class _Document:
         self.opened = False
         self.done: set[int] = set()
         """The passages that are chosen or put aside."""
-        self.taken, self.lifted = set(passages.always), dict[int, float]()
+        self.taken, self.lifted = set[int](), dict[int, float]()
         """Values of headings, from the passages shown under them."""
         self.version = -1
         """Number of documents that were open when these were found:"""

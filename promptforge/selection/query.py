@@ -13,7 +13,7 @@ from ..model import Item, Language, readable_text
 from ..text.characters import freeze
 from ..text.words import late_pattern, terms_of_text
 from ..trimming.kinds import Trimmers
-from ..trimming.pieces import ALWAYS, Pieces, Structure, TrimmedVariants, divide_prose, introduces
+from ..trimming.pieces import Pieces, Structure, TrimmedVariants, divide_prose, introduces
 from .evidence import DividedText, Evidence, RankedText
 from .scoring import Embed, Reranker, cosine, embed_all
 
@@ -282,7 +282,6 @@ class QueryRelevance(Relevance):
                 if rules.loose and (part.skeleton or not texts[i].strip())
             ),
             frozenset(i for i in {*parents} if rules.loose and i >= 0 and introduces(texts[i])),
-            frozenset(i for i, part in enumerate(parts) if part.keep == ALWAYS and not rules.loose),
         )
 
 

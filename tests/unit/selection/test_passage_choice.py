@@ -42,10 +42,6 @@ def test_passages_bring_the_headings_above_and_pay_for_them() -> None:
     assert take(18) == [PassageId(0, 2)]
     assert take(17) == [PassageId(0, 0)]
     assert take(22) == [PassageId(0, 2), PassageId(0, 1)]
-    # The head of a table stands there in any case, so no row pays for it again.
-    cut = cut._replace(always=frozenset({0}))
-    evidence = Evidence(["brief"], pages, lambda _: cut)
-    assert take(13) == [PassageId(0, 2)]
 
 
 def test_only_what_may_be_chosen_is_divided_and_counted() -> None:
