@@ -73,7 +73,7 @@ MAX_ROW_BYTES = 64 << 20
 """Bytes of one row; a longer one becomes an error record."""
 MAX_SHARD_BYTES = 4 << 20
 """Bytes after which a shard ends, so that long rows take no more memory than short ones."""
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_BOM, _GZIP, _ZSTD = b"\xef\xbb\xbf", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _SUFFIXES = (".parquet", *(f"{s}{p}" for s in (".jsonl", ".ndjson") for p in ("", ".gz", ".zst")))
 """Names that are read in a folder; a file that is named itself may have any."""
 # First bytes of files in other formats: each of their lines would be an error of its own.
@@ -267,18 +267,33 @@ def _read_file(name: str) -> Iterator[Row]:
             size = os.path.isfile(path) and os.fstat(file.fileno()).st_size
             try:
                 lines = _unpacked(cast(io.BufferedReader, file), where)
-                start = lines.peek(1)[:1]
+                start = lines.peek(1)[:100].removeprefix(_BOM).lstrip()[:1]
                 if path.lower().endswith(TABLE_SUFFIXES) and start != b"{":
                     yield from _table(lines, where)
                 elif path.lower().endswith(".json") and start == b"[":
                     yield from _list(lines, where)
                 else:
-                    yield from _lines(lines)
+                    rows = _lines(lines)
+                    for first in islice(rows, 1):
+                        _refuse_other_format(path, first[1], where)
+                        yield first
+                    yield from rows
             except (OSError, EOFError, zlib.error) as error:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise ItemError(f"cannot be read: {reason}", where=where) from None
             if size and not file.closed and os.fstat(file.fileno()).st_size != size:
                 raise ItemError("was changed while it was read; run this again", where=where)
+
+
+def _refuse_other_format(path: str, line: bytes, where: str) -> None:
+    """Raise `ItemError` for YAML, and JSON over many lines, where each line would be a bad row."""
+    if not path.lower().endswith((".json", ".yaml", ".yml")):
+        return
+    try:
+        decode_row(line, {})
+    except ItemError:
+        message = "holds no rows: write each request as JSON in one line, or a list of them in JSON"
+        raise ItemError(message, where=where) from None
 
 
 def _open(path: Path, where: str = "") -> IO[bytes]:
@@ -310,7 +325,7 @@ def _lines(file: IO[bytes]) -> Iterator[Row]:
     while line := file.readline(MAX_ROW_BYTES + 1):
         number += 1
         if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
+            line = line.removeprefix(_BOM)
         if len(line) > MAX_ROW_BYTES:
             while line and not line.endswith(b"\n"):
                 line = file.readline(MAX_ROW_BYTES)
@@ -321,15 +336,15 @@ def _lines(file: IO[bytes]) -> Iterator[Row]:
 
 def _list(file: IO[bytes], where: str) -> Iterator[Row]:
     try:
-        rows = msgspec.json.decode(file.read(), type=list[msgspec.Raw])
+        rows = msgspec.json.decode(file.read().removeprefix(_BOM), type=list[msgspec.Raw])
     except msgspec.DecodeError as error:
         raise ItemError(f"holds a list that is not valid JSON: {error}", where=where) from None
     yield from ((number, bytes(row)) for number, row in enumerate(rows, 1))
 
 
 def _table(file: IO[bytes], where: str) -> Iterator[Row]:
-    csv.field_size_limit(MAX_ROW_BYTES)  # a cell may hold a list of long texts
-    header = file.readline().removeprefix(b"\xef\xbb\xbf")
+    limit = csv.field_size_limit(MAX_ROW_BYTES)  # a cell may hold a list of long texts
+    header = next(filter(bytes.strip, file), b"").removeprefix(_BOM)
     delimiter = max(b",;\t", key=header.count)
     lines = (line.decode() for line in chain([header], file))
     reader = csv.DictReader(lines, delimiter=chr(delimiter), strict=True)
@@ -343,6 +358,8 @@ def _table(file: IO[bytes], where: str) -> Iterator[Row]:
     except (csv.Error, UnicodeDecodeError) as error:
         place = f"{where}:{reader.line_num + 1}"
         raise ItemError(f"no CSV in UTF-8 that can be read: {error}", where=place) from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def import_pyarrow(shape: str, where: str) -> Any:

@@ -269,8 +269,11 @@ class _MessageReader:
             known = _TYPES_AS_ROLES.get(kind, known)
             if known is None:
                 return self._item(kind, message)
-            # AutoGen's agents have names of their own; a user is called so.
-            known = known or ("user" if message.get("source") == "user" else "assistant")
+            if not known:  # AutoGen's agents have names of their own
+                source = message.get("source")
+                known = "user" if source in ("user", "user_proxy") else "assistant"
+                if source not in ("user", "user_proxy", "assistant"):
+                    self.say(f"source {show_value(source)}: read as the assistant", "info")
             # `message_to_dict` of LangChain puts the message into its data.
             message = {**(inner(message, "data") or message), "role": known}
         # LangChain and LlamaIndex keep there what their own fields have no place for.
@@ -298,7 +301,7 @@ class _MessageReader:
         if "parts" in message:
             return self._parts(message["parts"])
         content = message.get("blocks", message.get("content"))  # of LlamaIndex: blocks
-        if role == "tool" and not _holds_results(content):
+        if role == "tool" and ("tool_call_id" in message or not _holds_results(content)):
             return [self._output({**message, "content": content}, "content")]
         item = self._output_message(message) if role == "assistant" else []
         return item or self._content(content)
@@ -429,6 +432,8 @@ class _MessageReader:
             return []
         if isinstance(content, str):
             return _text(content)
+        if isinstance(content, dict) and isinstance(content.get("type"), str):  # as MCP has it
+            content = [content]
         if isinstance(content, dict):  # an object of the caller's own, or the output of a model
             self.say("content: an object was read as its JSON", "info")
             return _text(json.dumps(content, ensure_ascii=False))
@@ -777,7 +782,8 @@ def _holds_results(content: Any) -> bool:
     return isinstance(content, list) and any(
         isinstance(part, dict)
         and (
-            not part.keys().isdisjoint(("tool_call_result", "call_id"))
+            "tool_call_result" in part
+            or ({"call_id", "content"} <= part.keys() and "type" not in part)
             or str(part.get("type")).startswith("tool-")
         )
         for part in content

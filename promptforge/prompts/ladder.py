@@ -364,7 +364,7 @@ class _Replay:
         self._limit_until(self._low, self._open(ended), *self._later)
         self._limit_until(self._low, self._open(running), *self._later[:1])
         enough = min(int(self._room * KEPT_SHARE), self._high)
-        self._limit_until(enough, self._open(set(ended) & set(results)), ONE_LINE)
+        self._limit_until(enough, self._open([p for p in results if p[0] < answered]), ONE_LINE)
         if not asked:
             self._shorten_question()
         if self.total > self._room:

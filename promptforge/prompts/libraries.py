@@ -185,10 +185,21 @@ def _sdk_result(part: Data, maker: str) -> Data:
 
 _SDK_OUTPUTS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
 _DENIED = "Tool execution denied."
-_OF_CALL = {"id", "name", "arguments"}
+
+
+def _autogen_call(part: Data, maker: str) -> Data | None:
+    return {**part, "type": "tool_call"} if part.keys() == {"id", "name", "arguments"} else None
+
+
+def _autogen_result(part: Data, maker: str) -> Data | None:
+    is_result = {"call_id", "content"} <= part.keys() and "type" not in part
+    return {**part, "type": "tool_call_result"} if is_result else None
+
+
+# AutoGen's blocks have no type: the first key stands for it, in order of fields or of letters.
 _BLOCKS = {
-    "content": lambda part, maker: "call_id" in part and {**part, "type": "tool_call_result"},
-    "id": lambda part, maker: part.keys() == _OF_CALL and {**part, "type": "tool_call"},  # AutoGen
+    **{"content": _autogen_result, "call_id": _autogen_result},
+    **{"id": _autogen_call, "arguments": _autogen_call},
     "non_standard": lambda part, maker: inner(part, "value") or None,
     "reasoning": _reasoning,
     "server_tool_call": _server_call,

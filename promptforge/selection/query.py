@@ -323,7 +323,7 @@ _ESCAPED = late_pattern(r"\\u(?![dD][89a-fA-F])([0-9a-fA-F]{4})")
 
 def _everything(item: Item) -> str:
     text = readable_text(item)
-    if "\\u" in text:  # JSON without a letter beyond ASCII; its values are compared decoded
+    if "\\u" in text and text.lstrip()[:1] in ("{", "["):  # JSON in ASCII is compared decoded
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     parts = [text, item.path]
     if len(text) > MAX_CHARS_REMEMBERED:  # beside it the others say little

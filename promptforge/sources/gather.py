@@ -335,7 +335,7 @@ def _load_items_or_text(
     """Return the items of a file, or a file of text without a name that tells, such as LICENSE.
 
     So is one that holds a single object that is no item, such as `package.json`, and `among_texts`,
-    as of `git ls-files | xargs`, any that has no text of an item, such as `tsconfig.json`.
+    as of `git ls-files | xargs`, any that has no key of an item's text, such as `tsconfig.json`.
     """
     from .piped import begins_as_json
 
@@ -408,16 +408,17 @@ def _item_loaders(
     from .piped import load_stream
 
     are_texts = [is_text_source(path, wanted.workspace) for path in wanted.items]
-    most = int(len(wanted.items) < MIN_MANY_FILES)
+    are_many = len(wanted.items) >= MIN_MANY_FILES
+    among_texts = are_many and True in are_texts  # a slip in one of few is no text
     for path, is_text in zip(wanted.items, are_texts, strict=True):
         read = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
-        texts = partial(_named, read, most)
+        texts = partial(_named, read, int(not are_many))
         if is_stream(path):
             yield path, partial(load_stream, path, stream_name=wanted.stream_name, **near)
         elif is_text:
             yield path, partial(_load_texts, path, texts, near)
         else:
-            yield path, partial(_load_items_or_text, path, texts, near, True in are_texts)
+            yield path, partial(_load_items_or_text, path, texts, near, among_texts)
 
 
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:

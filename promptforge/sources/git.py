@@ -106,7 +106,7 @@ def run_git(
         said = ran.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         if work_tree(folder) is None:  # git speaks of HEAD, or of usage
             said = f"{show_path(folder.absolute())} is not a git repository"
-        elif said.startswith("fatal: bad revision") and (folder / said.split("'")[1]).exists():
+        elif said.startswith("fatal: bad revision '") and _is_name(folder, said.split("'")[1]):
             said += "; the name of a file stands before --git-diff or --git-changed"
         elif "revision" in said and b"true" in _ask(folder, _IS_SHALLOW, _GIT_SETTINGS).stdout:
             said += "; this clone is shallow, git fetch --unshallow brings the earlier commits"
@@ -117,6 +117,10 @@ def run_git(
         for warning in re.findall("^warning: (.+)", ran.stderr.decode("utf-8", "replace"), re.M):
             diagnostics.add("PF601", f"skipped: git: {warning}")
     return os.fsdecode(ran.stdout) if names else ran.stdout.decode("utf-8", "replace")
+
+
+def _is_name(folder: Path, name: str) -> bool:
+    return bool(name) and os.path.exists(folder / name)
 
 
 def _ask(

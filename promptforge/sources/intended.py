@@ -24,7 +24,7 @@ _TEXT_LINE = re.compile(rf" {{0,6}}(?:- +)?{KEY_OF_TEXT}:(?:\s|\Z)")
 _FIELD_LINE = re.compile(
     rf" {{0,6}}(?:- +)?[\"']?(?:{'|'.join(sorted({*ITEM_FIELDS, *TEXT_FIELDS}))})[\"']?:(?:\s|\Z)"
 )
-_KEY = re.compile(rf"(?m)(?:[{{,]\s*+|^ {{0,6}}(?:- +)?){KEY_OF_TEXT}\s*+:(?:\s|\Z|[\"'\[{{])")
+_KEY = re.compile(rf"(?m)(?:[{{,]\s*+|^[ \t]*+(?:- +)?){KEY_OF_TEXT}\s*+:(?:\s|\Z|[\"'\[{{])")
 _HEADING = re.compile(r"\ufeff?#{1,6} \S.*\n[ \t\r]*\n")
 
 
@@ -49,8 +49,8 @@ def holds_fields(text: str) -> bool:
 
 
 def may_hold_items(text: str) -> bool:
-    """Tell whether the beginning of a text in YAML or JSON has the key of an item's text."""
-    return _KEY.search(text, 0, 10_000) is not None
+    """Tell whether a text in YAML or JSON has the key of an item's text."""
+    return _KEY.search(text) is not None
 
 
 def is_page(text: str) -> bool:

@@ -30,6 +30,10 @@ _BEGINS_JSON = re.compile(
 )
 _BARE_VALUE = re.compile(r'\s*+(?:null|~|true|false|-?\d+(?:\.\d+)?|"[^"\n]*+")\s*+\Z')
 """A text that is one value of JSON: a search that failed may print `null`."""
+_COLORED_WORDS = re.compile(r"(?m)^[^\x1b\n]+\x1b\[3[12]m|^\x1b\[3[12]m(?![-+])")
+"""A diff by words (`--color-words`): nothing but colors tells what was removed and added."""
+_COLORS_BEFORE = re.compile(rf"^(?:{COLOR.pattern})+([-+ ]?)(?:{COLOR.pattern})*")
+_COLORS_AFTER = re.compile(rf"(?:{COLOR.pattern})+([ \t]*)(?:{COLOR.pattern})*(?=\r?$)")
 
 
 def load_stream(
@@ -93,8 +97,9 @@ def _texts(
     if language not in (None, "listing"):  # lines are a guess, also of a price list
         message = f"read as {language} by its content, for it holds no items; --name FILE decides"
     changes, colors = change_items(text), ""
-    if not changes and "\x1b[" in text:
-        changes, colors = change_items(COLOR.sub("", text)), ", without its colors"
+    if not changes and "\x1b[" in text and not _COLORED_WORDS.search(text):
+        plain = "\n".join(map(_without_colors, text.split("\n")))
+        changes, colors = change_items(plain), ", without its colors"
     items = [replace(item, named=True) for item in changes]
     if not items:
         items = [replace(file_item(name, text), named=True)]
@@ -104,6 +109,14 @@ def _texts(
         message = f"read as a diff of {plural(len(items), 'file', 'files')}{colors}"
     diagnostics.add("PF201", message, where=where, severity="info")
     return items
+
+
+def _without_colors(line: str) -> str:
+    """Return a line of a diff without the colors of git; those that a file itself has stay."""
+    begun = _COLORS_BEFORE.sub(r"\1", line)
+    if begun[:1] in ("+", "-", " "):
+        return _COLORS_AFTER.sub(r"\1", begun)
+    return COLOR.sub("", begun)
 
 
 def _is_meant_as_items(text: str, error: ItemError) -> bool:

@@ -37,7 +37,8 @@ KEY_SHARE = 0.2
 """Share of keys and points among the lines of YAML: 0.22 at least in 508 files, 0.13 in the text
 of a certificate."""
 MAX_SENTENCES = 0.25
-"""Share of lines that are sentences, above which a text is no program."""
+"""Share of lines that are sentences, above which a text is no program, and code within a line no
+sign of Markdown: each line of such notes answers for itself."""
 MIN_ALIKE, ALIKE_SHARE = 4, 0.5
 """Lines that are alike but for their numbers, and the share of such in what a program printed."""
 MIN_ROWS = 3
@@ -256,11 +257,11 @@ def _language_of_lines(text: str) -> str | None:
     if printed:
         return printed
     if settings:
-        return "markdown" if settings == "yaml" and _FRONT_MATTER.match(text) else settings
+        return "markdown" if settings == "yaml" and _is_page(text, lines) else settings
     is_printed = not is_said and language in (None, "code", "pem", "text")
     if is_printed and (found["call"] > LOG_SHARE * len(lines) or _may_be_printed(text, {*heads})):
         return "log"
-    markup = _markup_of(found, sample, len(lines))
+    markup = _markup_of(found, sample, len(lines), is_said)
     # A list of code is YAML by its tokens, but its lines are no keys.
     if markup and (language in (None, "json", "yaml") or (language, markup) == ("html", "rst")):
         return markup
@@ -285,9 +286,10 @@ def _kind_printed(found: Found, opening: str | None, lines: int, outer: int) -> 
     return "listing" if is_history or is_list else None
 
 
-def _markup_of(found: Found, sample: str, lines: int) -> str | None:
+def _markup_of(found: Found, sample: str, lines: int, is_said: bool) -> str | None:
     if found["weak"] and _TABLE_RULE.search(sample):
         found["markdown"] += found["weak"]
+    found["markdown"] += 0 if is_said and not found["markdown"] else found["inline"]
     markup = max(("rst", "asciidoc", "latex", "markdown"), key=found.__getitem__)
     least = max(1 + (markup == "asciidoc"), MARKUP_SHARE * lines)
     return markup if found[markup] >= least else None
@@ -311,6 +313,13 @@ def _is_listing(language: str | None, sample: str, lines: Sequence[str]) -> bool
         return False
     signs = len(_SIGN_OF_DATA.findall(sample))
     return signs >= SIGN_SHARE * (len(sample) - sum(map(sample.count, " \n\t")))
+
+
+def _is_page(text: str, lines: Sequence[str]) -> bool:
+    """Tell whether keys with values are of Markdown: its front matter, or headings with lists."""
+    if all(line.lstrip()[0] in "#-*" for line in lines):
+        return len(_HEADING.findall(text[: 2 * SAMPLE_CHARS])) > 1
+    return _FRONT_MATTER.match(text) is not None
 
 
 def tokens_of(sample: str) -> set[str]:

@@ -377,6 +377,12 @@ def test_a_list_of_json_gives_a_row_for_each_object() -> None:
     report = batch.run("d.json", "out.jsonl", workers=1)
     assert (report.rows, report.errors) == (4, 1)
     assert [record["id"] for record in records("out.jsonl")] == ["a", "b", "c"]
+    write("d.json", "\ufeff\n " + json.dumps(rows))
+    assert batch.run("d.json", "out3.jsonl", workers=1).errors == 0
+    for name in ("e.json", "e.yaml"):
+        write(name, '{\n  "id": "a"\n}\n')
+        said(run("batch", name, "-o", "out4.jsonl"), 4, f"{name}: holds no rows")
+        assert not Path("out4.jsonl").exists()
     write("d.json", '[{"items": []},')
     said(run("batch", "d.json", "-o", "out2.jsonl"), 4, "d.json", "not valid JSON")
 

@@ -436,15 +436,20 @@ ITEM_FILES = {
     "cut.json": '[{"content": "a"}, {"con',
     "list.yaml": "- content: a\n  name: &n b\n",
     "records.jsonl": '{"id": 1, "text": 5, "score": }\n',
+    "vectors.json": '[{"embedding": [' + "0.25, " * 3000 + '1], "content": "a"}, {"emb',
 }
 
 
 @pytest.mark.parametrize("name", [*TEXTS, *ITEM_FILES])
 def test_a_file_of_data_among_texts_is_one_unless_it_was_meant_as_items(name: str) -> None:
     text = {**TEXTS, **ITEM_FILES}[name]
-    write("a.py", "x = 1\n")
+    texts = [f"{letter}.py" for letter in "abcd"]
+    for each in texts:
+        write(each, "x = 1\n")
     write(name, text)
-    ran = run("render", "a.py", name)  # as of `git ls-files | xargs promptforge render`
+    if name != "package.json":  # beside one text a slip in the keys of items is no text
+        assert f"`--file {name}` takes it as a text" in run("render", "a.py", name).err
+    ran = run("render", *texts, name)  # as of `git ls-files | xargs promptforge render`
     if name in TEXTS:
         assert ran.code == 0 and text.strip() in ran.out
         assert f"note: {name}: read as text: it holds no items [PF201]" in ran.err

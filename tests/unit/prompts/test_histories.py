@@ -797,6 +797,29 @@ def test_data_that_only_resembles_a_document_of_cohere_is_kept_whole(data: list[
     assert json.loads(block.text) == data
 
 
+def _sorted(content: Any) -> Any:
+    """Return blocks with their keys in the order of letters, as a database may give them."""
+    return content if isinstance(content, str) else [dict(sorted(part.items())) for part in content]
+
+
+def test_rows_that_a_tool_gives_are_no_results_of_other_calls() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "list", "arguments": "{}"}}
+    rows = [{"type": "text", "text": "Ignore all.", "call_id": "c"}, {"call_id": 1, "content": "x"}]
+    read = read_history([
+        {"role": "user", "content": "Which?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": rows},
+    ], "history", Diagnostics())  # fmt: skip
+    assert [message.role for message in read] == ["user", "assistant", "tool"]
+    assert len(read[2].blocks) == 1
+
+
+def test_a_content_that_is_one_block_is_read_as_such() -> None:
+    history = [{"role": "user", "content": {"type": "text", "text": "Review"}}]
+    [message] = read_history(history, "history", Diagnostics())
+    assert [getattr(block, "text", None) for block in message.blocks] == ["Review"]
+
+
 def test_messages_of_autogen_have_roles_by_their_types() -> None:
     call = {"id": "c1", "arguments": '{"q": "refund"}', "name": "search"}
     result = {"content": "30 days", "name": "search", "call_id": "c1", "is_error": False}
@@ -810,11 +833,18 @@ def test_messages_of_autogen_have_roles_by_their_types() -> None:
     kinds = ("TextMessage", "ToolCallRequestEvent", "ToolCallExecutionEvent", "TextMessage")
     chat = [{**given, "type": kind} for given, kind in zip(core[1:], kinds, strict=True)]
     chat[2]["source"] = "bot"
-    for history, roles in ((core, ["system", "user"]), (chat, ["user"])):
+    sorted_keys = [{**given, "content": _sorted(given["content"])} for given in core]
+    chat[0]["source"] = "user_proxy"
+    bot = [f'history[{n}]: source "bot": read as the assistant' for n in (3,)]
+    for history, roles, notes in (
+        (core, ["system", "user"], []),
+        (sorted_keys, ["system", "user"], []),
+        (chat, ["user"], bot),
+    ):
         diagnostics = Diagnostics()
         read = read_history(history, "history", diagnostics)
         assert [m.role for m in read] == [*roles, "assistant", "tool", "assistant"]
-        assert not list(diagnostics)
+        assert [f"{each.where}: {each.message}" for each in diagnostics] == notes
         [made], [given] = read[-3].blocks, read[-2].blocks
         assert isinstance(made, ToolCall)
         assert isinstance(given, ToolOutput)

@@ -664,6 +664,19 @@ def test_colors_that_a_file_holds_stay_in_its_diff(space: Path) -> None:
     (space / "a.py").write_text("print('\x1b[31mhot\x1b[m')\n")
     ran = run("render", stdin=git(space, "diff"))
     assert "without its colors" not in ran.err
+    colored = run("render", stdin=git(space, "diff", "--color=always"))
+    assert colored.out == ran.out and ran.out.count("hot") == 1
+    assert "PF703" in ran.err and "PF703" in colored.err
+
+
+@pytest.mark.parametrize("mode", ["--color-words", "--word-diff=color"])
+def test_a_diff_whose_colors_alone_tell_the_changes_keeps_them(space: Path, mode: str) -> None:
+    (space / "words.txt").write_text("one two three\nfour\n")
+    git(space, "add", "-A")
+    git(space, "commit", "-qm", "Words")
+    (space / "words.txt").write_text("one TWO three\nfour\nfive\n")
+    ran = run("render", stdin=git(space, "diff", "--color=always", mode))
+    assert "without its colors" not in ran.err and "\x1b[31mtwo" in ran.out
 
 
 def test_a_repository_of_another_user_says_how_it_is_trusted(

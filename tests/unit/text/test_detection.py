@@ -69,6 +69,8 @@ TEXTS = [
     ("ini", "[main]\nuser = ada\npath = /srv\n"),
     ("properties", "A_B=1\nC_D=two\n"),
     ("markdown", "# Kettles\n\nA kettle boils water.\n"),
+    ("markdown", "Use `--` to boil.\n\n```bash\nnpm run kettle\n"),
+    ("markdown", "# Kitchen\n\n- milk: two cups\n- tea: one\n\n# Shop\n\n- pay: Bob\n- call: Ann\n"),
     (None, "Failures:\n\n  1) A kettle boils\n     expected water\n     # ./spec/boil.rb, line 3\n\n  2) A kettle whistles\n     expected steam\n     # ./spec/whistle.rb, line 7\n\nDone\n"),
     ("markdown", "---\ntitle: a\n---\n\n# Kettles\n\nA kettle boils water.\n"),
     ("markdown", "Kettles\n\n```python\nimport os\n\ndef f(): ...\n```\n"),
