@@ -55,7 +55,6 @@ from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, without_point
 from ..sources.shapes import ITEM_FIELDS
-from ..sources.tables import TABLE_SUFFIXES
 from ..text.format import plural
 from ..text.words import late_pattern, late_property
 from ..trimming.python import parse_python
@@ -73,6 +72,7 @@ MAX_ROW_BYTES = 64 << 20
 """Bytes of one row; a longer one becomes an error record."""
 MAX_SHARD_BYTES = 4 << 20
 """Bytes after which a shard ends, so that long rows take no more memory than short ones."""
+_TABLES = (".csv", ".tsv")
 _BOM, _GZIP, _ZSTD = b"\xef\xbb\xbf", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _SUFFIXES = (".parquet", *(f"{s}{p}" for s in (".jsonl", ".ndjson") for p in ("", ".gz", ".zst")))
 """Names that are read in a folder; a file that is named itself may have any."""
@@ -162,9 +162,7 @@ class BatchInput:
     @property
     def bytes(self) -> int | None:
         """Bytes of all rows; None where nobody knows them, as of packed files and Parquet."""
-        plain = not any(
-            n.endswith((".gz", ".zst", ".parquet", *TABLE_SUFFIXES)) for n in self._sizes
-        )
+        plain = not any(n.endswith((".gz", ".zst", ".parquet", *_TABLES)) for n in self._sizes)
         sizes = [size for size in self._sizes.values() if size is not None]
         return sum(sizes) if sizes and plain and len(sizes) == len(self._sizes) else None
 
@@ -268,7 +266,7 @@ def _read_file(name: str) -> Iterator[Row]:
             try:
                 lines = _unpacked(cast(io.BufferedReader, file), where)
                 start = lines.peek(1)[:100].removeprefix(_BOM).lstrip()[:1]
-                if path.lower().endswith(TABLE_SUFFIXES) and start != b"{":
+                if path.lower().endswith(_TABLES) and start != b"{":
                     yield from _table(lines, where)
                 elif path.lower().endswith(".json") and start == b"[":
                     yield from _list(lines, where)
