@@ -71,6 +71,8 @@ _FRONT_MATTER = late_pattern(r"(?>---\s*\n(?s:.*?)\n---\s*\n)(?!(?:#.*\s++)*+[\w
 _NO_YAML = late_pattern(r"^[\w.-]++: +[^\s|>&!\[{\"'#-][^\n]*\n[ \t]+(?![ \t#])", re.MULTILINE)
 """A value with more below it, as `ip a` prints; in YAML only a long text goes on there."""
 _INDENTED = late_pattern(r"^[ \t]+\S", re.MULTILINE)
+_CODE_SIGN = late_pattern(r"[=({;]")
+"""A sign that a program of any length has; a list of paths or hashes may have none."""
 _SIGN_OF_DATA = late_pattern(r"[\d/_=:|()\[\]<>{}@#$%*+~\\─-╿]|(?<=\S)[ \t]{2,}|\.(?=\w)")
 _LETTERS = late_pattern(r"[^\W\d_]{2}")
 _HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
@@ -301,14 +303,15 @@ def _judge_by_tokens(language: str | None, text: str, sample: str, found: Found)
     own = _OWN_LINES.get(language or "")
     if own and not any(map(found.__getitem__, own)):
         return None
-    return None if language in ("pem", "text") else language
+    is_list = language == "code" and not _CODE_SIGN.search(sample)
+    return None if is_list or language in ("pem", "text") else language
 
 
 def _is_listing(language: str | None, sample: str, lines: Sequence[str]) -> bool:
     """Tell whether a text without a language of its own is what a program printed in lines."""
     if language not in (None, "code") or len(lines) < MIN_LINES:
         return False
-    ended = sum(line.rstrip()[-1] in "{};:(,)" for line in lines)
+    ended = sum(line.rstrip()[-1] in "{};:(," for line in lines)
     if language == "code" and ended > CODE_SHARE * len(lines):
         return False
     signs = len(_SIGN_OF_DATA.findall(sample))

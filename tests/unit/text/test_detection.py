@@ -94,7 +94,7 @@ TEXTS = [
     ("rst", "**To list kettles**\n\nThe following ``list`` command lists kettles. ::\n\n    kettle list\n\nOutput::\n\n  {\n" + "".join(f'      "lid{n}": {{\n          "litres": {n}\n      }},\n' for n in range(9)) + '      "whistles": true\n  }\n'),
     ("c", "/**\n * The kettle boils water. It whistles when the water is hot.\n *\n * - It has a lid that fits, and `boil` closes it.\n * - It has a handle that is made of wood.\n */\nstatic int boil(struct kettle *kettle, const char *lid);\n\n/**\n * The kettle is emptied by hand. It is dry then.\n */\nvoid empty(struct kettle *kettle) {\n    free(kettle->water);\n}\n"),
     ("log", "03-17 16:13:38.811  1702 D Lid: open\n03-17 16:13:38.819  1702 D Lid: shut\n"),
-    ("code", "".join(f'((lid) @boil.content\n (#set! boil.language "{n}"))\n\n' for n in ("water", "tin", "wood", "clay")) + "((lid) @boil.content\n (#set! boil.include))\n"),
+    ("listing", "".join(f"net sales of lid {n} | $-48{n}7 (48{n}7) | $-53{n}2 (53{n}2)\n" for n in range(9))),
     (None, "<unk> is a sign of unknown words."),
     (
         None,
