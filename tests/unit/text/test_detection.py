@@ -94,7 +94,7 @@ TEXTS = [
     ("rst", "**To list kettles**\n\nThe following ``list`` command lists kettles. ::\n\n    kettle list\n\nOutput::\n\n  {\n" + "".join(f'      "lid{n}": {{\n          "litres": {n}\n      }},\n' for n in range(9)) + '      "whistles": true\n  }\n'),
     ("c", "/**\n * The kettle boils water. It whistles when the water is hot.\n *\n * - It has a lid that fits, and `boil` closes it.\n * - It has a handle that is made of wood.\n */\nstatic int boil(struct kettle *kettle, const char *lid);\n\n/**\n * The kettle is emptied by hand. It is dry then.\n */\nvoid empty(struct kettle *kettle) {\n    free(kettle->water);\n}\n"),
     ("log", "03-17 16:13:38.811  1702 D Lid: open\n03-17 16:13:38.819  1702 D Lid: shut\n"),
-    ("listing", "".join(f"net sales of lid {n} | $-48{n}7 (48{n}7) | $-53{n}2 (53{n}2)\n" for n in range(9))),
+    ("listing", "\nthermometer | (52)% (%) in 57% (31%) (66%/56% (42%/79%)) | (26)% (%) of 30% (52%) (95%/10% (25%/27%))\nkettle (tin) | 81 on 151 (58/27) | 26 in 583 (69/22)\nhandle pot | $3397 | $7210\nthermometer | 87% (27%) of 75% (43%) (47%/29% (83%/52%)) | 97% (22%) on 66% (20%) (75%/93% (11%/34%))\nkettle whistle (the) | 4 of 700 (13/97) | 9 of 412 (746/96)\nkettles kettle handle | 9 on 86 (43/32) | 1 of 677 (34/34)\nwhistles water | 91% (56%) of 94% (94%) (94%/49% (24%/86%)) | 3% (4%) of 16% (39%) (31%/63% (83%/39%))\nporcelain"),
     (None, "<unk> is a sign of unknown words."),
     (
         None,
