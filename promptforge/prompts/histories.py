@@ -33,6 +33,7 @@ from .libraries import (
     has_types,
     image_of,
     inner,
+    is_autogen_result,
     is_signed,
 )
 from .messages import (
@@ -783,7 +784,7 @@ def _holds_results(content: Any) -> bool:
         isinstance(part, dict)
         and (
             "tool_call_result" in part
-            or ({"call_id", "content"} <= part.keys() and "type" not in part)
+            or is_autogen_result(part)
             or str(part.get("type")).startswith("tool-")
         )
         for part in content

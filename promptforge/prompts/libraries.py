@@ -191,9 +191,13 @@ def _autogen_call(part: Data, maker: str) -> Data | None:
     return {**part, "type": "tool_call"} if part.keys() == {"id", "name", "arguments"} else None
 
 
+def is_autogen_result(part: Data) -> bool:
+    """Return whether a block is a result of AutoGen's, which has no type."""
+    return {"call_id", "content"} <= part.keys() and "type" not in part
+
+
 def _autogen_result(part: Data, maker: str) -> Data | None:
-    is_result = {"call_id", "content"} <= part.keys() and "type" not in part
-    return {**part, "type": "tool_call_result"} if is_result else None
+    return {**part, "type": "tool_call_result"} if is_autogen_result(part) else None
 
 
 # AutoGen's blocks have no type: the first key stands for it, in order of fields or of letters.

@@ -33,7 +33,6 @@ _BARE_VALUE = re.compile(r'\s*+(?:null|~|true|false|-?\d+(?:\.\d+)?|"[^"\n]*+")\
 _COLORED_WORDS = re.compile(r"(?m)^[^\x1b\n]+\x1b\[3[12]m|^\x1b\[3[12]m(?![-+])")
 """A diff by words (`--color-words`): nothing but colors tells what was removed and added."""
 _COLORS_BEFORE = re.compile(rf"^(?:{COLOR.pattern})+([-+ ]?)(?:{COLOR.pattern})*")
-_COLORS_AFTER = re.compile(rf"(?:{COLOR.pattern})+([ \t]*)(?:{COLOR.pattern})*(?=\r?$)")
 
 
 def load_stream(
@@ -114,9 +113,16 @@ def _texts(
 def _without_colors(line: str) -> str:
     """Return a line of a diff without the colors of git; those that a file itself has stay."""
     begun = _COLORS_BEFORE.sub(r"\1", line)
-    if begun[:1] in ("+", "-", " "):
-        return _COLORS_AFTER.sub(r"\1", begun)
-    return COLOR.sub("", begun)
+    if begun[:1] not in ("+", "-", " "):
+        return COLOR.sub("", begun)
+    # Cut apart at its colors: a pattern for those at the end tries each of 100,000 as a beginning.
+    parts, blank = COLOR.split(begun), ""
+    codes = COLOR.findall(begun)
+    while codes and not parts[-1].strip():
+        blank = parts.pop() + blank
+        codes.pop()
+    pairs = zip(parts, [*codes, ""], strict=True)
+    return "".join(f"{text}{code}" for text, code in pairs) + blank
 
 
 def _is_meant_as_items(text: str, error: ItemError) -> bool:

@@ -669,6 +669,13 @@ def test_colors_that_a_file_holds_stay_in_its_diff(space: Path) -> None:
     assert "PF703" in ran.err and "PF703" in colored.err
 
 
+def test_a_line_of_a_diff_with_many_colors_is_read_once() -> None:
+    head = "\x1b[1mdiff --git a/a b/a\x1b[m\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n"
+    line = "+" + "\x1b[m" * 100_000 + "y\x1b[m \x1b[m"
+    ran = run("render", "--max-tokens", "none", stdin=f"{head}{line}\n")
+    assert ran.code == 0 and "without its colors" in ran.err
+
+
 @pytest.mark.parametrize("mode", ["--color-words", "--word-diff=color"])
 def test_a_diff_whose_colors_alone_tell_the_changes_keeps_them(space: Path, mode: str) -> None:
     (space / "words.txt").write_text("one two three\nfour\n")
