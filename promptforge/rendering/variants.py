@@ -297,7 +297,9 @@ class Shortener:
         outlines = self._skeleton(index)
         if outlines:
             return self._longest_of(outlines, tokens, chars)
-        return self.longest_within(index, tokens, chars)
+        found = self.longest_within(index, tokens, chars)
+        # The names of the files that a diff changes, and no change.
+        return None if found is not None and found.name == "outline" else found
 
     @_remembered
     def _skeleton(self, index: int) -> TrimmedVariants | None:

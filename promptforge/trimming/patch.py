@@ -11,7 +11,15 @@ from collections.abc import Sequence
 
 from ..text.format import Marks
 from ..text.unwanted import unwanted_name
-from .pieces import Piece, Pieces, UnderQuery, line_gap, split_lines
+from .pieces import (
+    Piece,
+    Pieces,
+    TrimmedText,
+    TrimmedVariants,
+    UnderQuery,
+    line_gap,
+    split_lines,
+)
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
 _FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
@@ -63,7 +71,14 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
         else:
             parts.append(Piece(lines[number], _ABOVE, file))
             number += 1
-    return Pieces(parts, line_gap, marks, under_query=UnderQuery(_CHANGED, True)) if found else None
+    under_query = UnderQuery(_CHANGED, facts_together=True)
+    return _Changes(parts, line_gap, marks, under_query=under_query) if found else None
+
+
+class _Changes(Pieces):
+    def outlines(self) -> TrimmedVariants:
+        """Return none: names of files and numbers of lines do not say what is changed, nor why."""
+        return TrimmedVariants(0, lambda _: TrimmedText(""))
 
 
 def _begins_file(lines: Sequence[str], number: int) -> bool:

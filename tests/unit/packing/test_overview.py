@@ -270,3 +270,40 @@ def test_files_without_room_are_not_compared_line_by_line(monkeypatch: pytest.Mo
     for tokens in range(2_000, 2_500, 100):
         assert overview(files, tokens)
     assert len(read) < len(files)
+
+
+def patch_of(number: int) -> str:
+    return (
+        f"Description: Close lid {number}\n The kettle boils over without it.\n---\n"
+        f"--- a/src/lid{number}.c\n+++ b/src/lid{number}.c\n"
+        "@@ -10,7 +10,9 @@ static int lid_open(struct lid *l)\n {\n   int a;\n   int b;\n"
+        f"-  int heat{number};\n+  long heat{number};\n+  if (heat{number} > l->most)\n"
+        "+    return -1;\n   int c;\n   int d;\n }\n"
+    )
+
+
+@pytest.mark.parametrize("tokens", [300, 450, 600, 900])
+@pytest.mark.parametrize("ending", ["patch", "diff"])
+def test_a_patch_among_files_says_its_purpose_or_a_change(tokens: int, ending: str) -> None:
+    """Its outline has the names of the files and the numbers of the lines alone."""
+    files = {"README.md": "# Demo\n\nA demo.\n", "src/main.c": "int main(void) { return 0; }\n"}
+    files |= {f"debian/patches/{n:02}.{ending}": patch_of(n) for n in range(30)}
+    top, program, *patches = overview(files, tokens).split("\n### ")
+    assert top.startswith("### README.md")
+    assert program.startswith("src/main.c")
+    assert patches
+    assert all(f"Close lid {int(each[15:17])}\n" in each for each in patches)
+
+
+@pytest.mark.parametrize("tokens", [300, 450, 600, 900])
+def test_of_short_data_no_outline_is_shown_that_spares_little(tokens: int) -> None:
+    """Of a manifest the names of its kind and its parts cost nearly as much as all of it."""
+    files = {"README.md": "# Demo\n\nA demo.\n", "src/main.c": "int main(void) { return 0; }\n"}
+    for n in range(30):
+        files[f"k8s/{n:02}.yaml"] = (
+            f"apiVersion: v1\nkind: Service\nmetadata:\n  name: lid{n}\nspec:\n  ports:\n"
+            f"    - port: {8000 + n}\n      targetPort: {9000 + n}\n"
+        )
+    shown = overview(files, tokens).split("### k8s/")[1:]
+    assert shown
+    assert all(f"targetPort: {9000 + int(each[:2])}\n" in each for each in shown)
