@@ -31,13 +31,14 @@ class PromptEvent(msgspec.Struct, frozen=True, kw_only=True):
     shortened: dict[str, int]
     """`items` that were trimmed, `texts` of the history, results in `one_line`."""
     dropped: dict[str, int]
-    """Items by the name of their reason, as `budget`; `turns`, `steps` and `thoughts`."""
+    """Items by the name of their reason, as `budget`; `turns`, `steps`, `calls` and
+    `thoughts`."""
     prefix: SharedPrefix
 
     @property
     def compacted(self) -> bool:
         """True if the history was shortened or cut."""
-        history = ("turns", "steps", "texts", "one_line")
+        history = ("turns", "steps", "calls", "texts", "one_line")
         return any(self.dropped.get(key) or self.shortened.get(key) for key in history)
 
     def fields(self) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def make_event(prompt: Prompt, profile: str, history: FittedHistory) -> PromptEv
     kept = {"turns": prompt.history.kept}
     shortened = {"texts": history.shortened, "one_line": history.one_line}
     dropped = {"turns": history.turns_gone, "steps": history.steps_gone}
-    dropped["thoughts"] = history.thoughts_gone
+    dropped |= {"calls": history.calls_gone, "thoughts": history.thoughts_gone}
     if prompt.context is not None:
         kept["items"] = prompt.context.items_included
         shortened["items"] = prompt.context.items_trimmed

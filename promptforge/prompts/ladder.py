@@ -4,7 +4,8 @@ A history is turns, each a question and its steps; a step is an answer with the 
 calls. Nothing changes until a request would be over the high mark. Then one batch brings it down to
 the low mark: results, and long texts that the user pasted, are shortened by the question of their
 own turn, then again; then each result is one line, and turns lose their steps before what was asked
-and answered goes. Results of the turn that runs are one line last: it is not answered yet. After
+and answered goes. Results of the turn that runs are one line last: it is not answered yet. Where its
+newest step has no room so, its oldest calls go with their results. After
 the first batch a new result enters shortened, since a session that overflowed once will do so
 again. Each request repeats the decisions of those before it: the history is replayed from its
 beginning, so the same history always gives the same messages, a longer one begins with the same
@@ -60,10 +61,12 @@ TURNS_SHARE = 0.6
 and until the next time, results that are read now become one line."""
 ONE_LINE = 0
 """The limit of a result that is one line."""
+NOTHING = -1
+"""The limit of a result that is gone with its call."""
 MAX_NAMED = 3
 """Results and texts that a message names; it counts the others."""
 GONE = TextBlock("")
-"""Stands in the place of a thought that is left out, so that other places stay."""
+"""Stands in the place of a block that is left out, so that other places stay."""
 Place = tuple[int, int]
 """The numbers of a message and of a block in it."""
 
@@ -85,8 +88,11 @@ class FittedHistory(NamedTuple):
     """Steps that are gone of turns that stay."""
     thoughts_gone: int = 0
     """Thoughts left out of messages that stay."""
-    names: tuple[str, str, str] = ("", "", "")
-    """The first of the shorter texts, of the results of one line, and of the calls of the steps."""
+    calls_gone: int = 0
+    """Calls that are gone with their results, of a step that stays."""
+    names: tuple[str, str, str, str] = ("", "", "", "")
+    """The first of the shorter texts, of the results of one line, of the calls of the steps, and of
+    the calls that are gone alone."""
 
     @property
     def kept(self) -> list[Message]:
@@ -96,15 +102,20 @@ class FittedHistory(NamedTuple):
     @property
     def changed(self) -> bool:
         """True if anything was shortened or left out."""
-        return bool(self.shortened or self.one_line or self.turns_gone or self.steps_gone)
+        gone = self.turns_gone or self.steps_gone or self.calls_gone
+        return bool(self.shortened or self.one_line or gone)
 
 
 def say_changes(history: FittedHistory) -> Iterator[str]:
     """Yield a sentence for what was shortened or left out of turns that stay."""
-    shortened, lines, steps = history.names
+    shortened, lines, steps, calls = history.names
     if history.steps_gone:
         said = plural(history.steps_gone, "step was", "steps were")
         yield f"{said} left out, the oldest, to keep the window{steps}"
+    if history.calls_gone:
+        one, many = "call and its result were", "calls and their results were"
+        said = plural(history.calls_gone, one, many)
+        yield f"{said} left out of the newest step, the oldest, to keep the window{calls}"
     if history.shortened:
         one, many = "text of the history was", "texts of the history were"
         yield f"{plural(history.shortened, one, many)} shortened to keep the window{shortened}"
@@ -122,6 +133,8 @@ class HistoryFitter:
 
     messages: Sequence[Message]
     composer: Composer
+    drops_calls: bool = False
+    """True if calls of the newest step may go with their results: all of it has no room."""
     _costs: list[int] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -189,7 +202,7 @@ class HistoryFitter:
             return replay
 
         key, templates = self.composer.cost_key, self.composer.templates
-        about = key and (room, reserve, had_room, self._boundary, key, templates)
+        about = key and (room, reserve, had_room, self._boundary, self.drops_calls, key, templates)
         replay, number = grow(self.messages, about, go_on), len(self.messages) - 1
         if question is not None:
             replay = replay.copy(self)
@@ -307,13 +320,13 @@ class _Replay:
     def result(self) -> FittedHistory:
         """Return the history as it stands now."""
         given = self._fitter.messages
-        changed = [
-            place
-            for place in self._limits
-            if (now := self._now[place[0]]) is not None
-            and now.blocks[place[1]] is not given[place[0]].blocks[place[1]]
-        ]
-        changed.sort()
+        changed, calls_gone = list[Place](), list[Place]()
+        for n, at in sorted(self._limits):
+            block = now.blocks[at] if (now := self._now[n]) is not None else given[n].blocks[at]
+            if block is GONE:
+                calls_gone.append((n, at))
+            elif block is not given[n].blocks[at]:
+                changed.append((n, at))
         lines = [place for place in changed if self._limits[place] == ONE_LINE]
         shortened = [place for place in changed if self._limits[place] != ONE_LINE]
         stay = (s for n, s in enumerate(self._fitter.steps) if n not in self._turns_gone)
@@ -334,8 +347,9 @@ class _Replay:
             len(lines),
             len(self._turns_gone),
             len(steps_gone),
-            sum(lost) - sum(left),
-            (name(shortened), name(lines), name(calls)),
+            sum(lost) - sum(left) - 2 * len(calls_gone),
+            len(calls_gone),
+            (name(shortened), name(lines), name(calls), name(calls_gone)),
         )
 
     # --- the batch ---
@@ -380,6 +394,7 @@ class _Replay:
         self._drop_turns(asked, held=True)
         self._level(fresh, self._room, ONE_LINE)
         self._shorten_texts(range(len(self._now)), self._room)
+        self._drop_calls(newest)
         end = len(self._now)
         if self._options.thoughts == "auto":
             end = self._find_loop(number, asked)
@@ -558,6 +573,36 @@ class _Replay:
                 self.total -= self._costs[n]
                 self._now[n] = None
                 self._changed = min(self._changed, n)
+
+    def _drop_calls(self, newest: range) -> None:
+        """Drop the oldest calls of the newest step with their results; the last one, and the step.
+
+        Results of many calls in parallel have no room even as a line each.
+        """
+        if not self._fitter.drops_calls or newest.stop > len(self._now):
+            return
+        messages = self._fitter.messages
+        blocks = [(n, at, each) for n in newest for at, each in enumerate(messages[n].blocks)]
+        # OpenAI refuses a thought without the call that follows it, and the call without it.
+        tied = any(_has_id_of_responses(block) for *_, block in blocks)
+        made = {block.id: (n, at) for n, at, block in blocks if isinstance(block, ToolCall)}
+        answered = [(n, at, block.id) for n, at, block in blocks if isinstance(block, ToolOutput)]
+        pairs = [((n, at), made.pop(id_)) for n, at, id_ in answered if id_ in made]
+        for place, call in () if tied else pairs[:-1]:
+            if self.total <= self._room:
+                return
+            self._limits[place] = NOTHING
+            self._leave_out(*place)
+            self._leave_out(*call)
+        if self.total > self._room and pairs:
+            self._drop(newest)
+
+    def _leave_out(self, number: int, at: int) -> None:
+        message = self._now[number]
+        if message is not None and number not in self._fitter.pinned:
+            blocks = (*message.blocks[:at], GONE, *message.blocks[at + 1 :])
+            self._put(number, replace(message, blocks=blocks))
+            self._changed = min(self._changed, number)
 
     def _shorten_question(self) -> None:
         """Shorten a pasted text that would leave no room for what was said before it."""

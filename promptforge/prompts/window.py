@@ -7,7 +7,7 @@ so the prompt is fitted by the tokenizer here and made again with the ratio of t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..errors import BudgetError, TokenizerError, quote
@@ -75,11 +75,7 @@ class WindowFitter:
         room = window - fixed
         least = self._least_history(room)
         if room < least.tokens:
-            # Estimates of messages are rather too high; the finished prompt tells.
-            fitted = self._least(least)
-            if fitted.composed.tokens > window:
-                raise self._too_small(fitted, window)
-            return fitted
+            return self._fit_least(least, window)
         if self.render is None:
             return self._shrink(None, 0, room, window)
         # A context of one character shows the overhead of the templates around any context.
@@ -105,6 +101,15 @@ class WindowFitter:
             step = max(1, room // ROOM_STEPS)
             promised = max(promised, left // step * step)
         return self._shrink(result, limit, promised, window)
+
+    def _fit_least(self, least: FittedHistory, window: int) -> FittedPrompt:
+        # Estimates of messages are rather too high; the finished prompt tells.
+        fitted = self._least(least)
+        if fitted.composed.tokens <= window:
+            return fitted
+        if self.history.drops_calls or not least.tokens:
+            raise self._too_small(fitted, window)
+        return replace(self, history=replace(self.history, drops_calls=True)).fit(window)
 
     def _fit_history(self, room: int) -> FittedHistory:
         if not self.history.messages:

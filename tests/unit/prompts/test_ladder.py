@@ -85,6 +85,69 @@ def test_parallel_results_are_levelled_and_none_is_empty(count: int) -> None:
     assert all(" more" in text and json.loads(text) for text in results(prompt))
 
 
+def parallel(count: int, result: str = "lid", **arguments: Any) -> Messages:
+    """Return one answer with so many calls, and their results."""
+    steps = [step(f"c{n}", result, q=n, **arguments) for n in range(count)]
+    calls = [call["tool_calls"][0] for call, _ in steps]
+    return [{**steps[0][0], "tool_calls": calls}, *(result for _, result in steps)]
+
+
+@pytest.mark.parametrize("to", SHAPES)
+@pytest.mark.parametrize(("count", "window"), [(30, 900), (50, 1_500)])
+def test_of_calls_that_have_no_room_as_a_line_each_the_oldest_go(
+    to: ShapeName, count: int, window: int
+) -> None:
+    history = [asked("Which lid is open?"), *parallel(count, orders(9))]
+    prompt = fitted(history, window, to)
+    assert prompt.tokens <= window
+    assert "Which lid is open?" in prompt.text
+    (said, *_) = [d.message for d in prompt.warnings if d.code == "PF116"]
+    assert re.match(r"\d+ calls and their results were left out of the newest step", said)
+    if to == "openai":
+        (answer,) = [m for m in prompt if m["role"] == "assistant"]
+        made = [call["id"] for call in answer["tool_calls"]]
+        assert made == [f"c{n}" for n in range(count)][-len(made) :]
+        assert made == [m["tool_call_id"] for m in prompt if m["role"] == "tool"]
+
+
+@pytest.mark.parametrize("to", SHAPES)
+def test_a_call_that_has_no_room_goes_with_its_step(to: ShapeName) -> None:
+    history = [asked("Which lid is open?"), *parallel(1, text="lid " * 3_000)]
+    prompt = fitted(history, 500, to)
+    assert prompt.tokens <= 500
+    assert "Which lid is open?" in prompt.text
+    (said,) = [d.message for d in prompt.warnings if d.code == "PF116"]
+    assert said.startswith("1 step was left out")
+
+
+def test_a_thought_of_openai_goes_with_all_of_its_calls() -> None:
+    """Its API refuses a thought without the call behind it, and the call without the thought."""
+    calls = [
+        {
+            "type": "function_call",
+            "id": f"fc_{n}",
+            "call_id": f"c{n}",
+            "name": "f",
+            "arguments": "{}",
+        }
+        for n in range(40)
+    ]
+    made = [
+        {"type": "function_call_output", "call_id": f"c{n}", "output": "lid"} for n in range(40)
+    ]
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc"}
+    history = [asked("Which lid is open?"), thought, *calls, *made]
+    prompt = fitted(history, 400, "openai-responses")
+    assert [each.get("type", "message") for each in prompt.request["input"]] == ["message"]
+
+
+def test_calls_of_the_newest_step_stay_while_a_context_can_give_way() -> None:
+    history = [asked("Which lid is open?"), *parallel(8)]
+    renderer = pf.Renderer(profile="gpt", context_window=1_000, reserve=0)
+    prompt = renderer.prompt(["The lid of the kettle. " * 400], history=history, to="openai")
+    assert len(results(prompt)) == 8
+
+
 def test_a_result_that_no_answer_has_read_keeps_its_share_when_the_user_goes_on() -> None:
     history = [asked("list the orders"), *step("c1", orders(400, 7), q=1)]
     unanswered = fitted(history, 2_000, user="and now?")

@@ -309,8 +309,8 @@ def test_a_call_goes_with_the_thought_before_an_earlier_call_of_its_answer() -> 
     assert list(made)[1:-1] == later[:-1] and made[-1]["call_id"] == "c9"
     said = [d.message for d in made.warnings if d.code == "PF116"]
     assert said[0].startswith("1 step was left out, the oldest, to keep the window: ")
-    with pytest.raises(pf.BudgetError):
-        prompt([question, *answer], "openai-responses", context_window=90, reserve=0)
+    made = prompt([question, *answer], "openai-responses", context_window=90, reserve=0)
+    assert len(list(made)) == 1  # a part of the answer would be refused
     # The first call is lost, and so is what its result was taken for; the thought stays.
     stray = {"type": "function_call_output", "call_id": "other", "output": "x"}
     made = prompt([question, *answer[:2], stray, *answer[3:]], "openai-responses")

@@ -531,8 +531,10 @@ def test_of_a_running_turn_the_oldest_steps_go_and_the_question_stays() -> None:
     both = renderer.prompt(items, history=history, to="openai")
     assert both.tokens <= 800 and both.context is not None and both.context.items_included
     assert both[0]["content"] == "the question" and both[-2]["tool_call_id"] == "c7"
+    least = pf.Renderer(context_window=30, reserve=0).prompt(history=history, to="openai")
+    assert [message["content"] for message in least] == ["the question"]
     with pytest.raises(pf.BudgetError):
-        pf.Renderer(context_window=50, reserve=0).prompt(history=history, to="openai")
+        pf.Renderer(context_window=3, reserve=0).prompt(history=history, to="openai")
 
 
 @pytest.mark.parametrize(
