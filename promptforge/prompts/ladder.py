@@ -4,12 +4,12 @@ A history is turns, each a question and its steps; a step is an answer with the 
 calls. Nothing changes until a request would be over the high mark. Then one batch brings it down to
 the low mark: results, and long texts that the user pasted, are shortened by the question of their
 own turn, then again; then each result is one line, and turns lose their steps before what was asked
-and answered goes. Results of the turn that runs are one line last: it is not answered yet. Where its
-newest step has no room so, its oldest calls go with their results. After
-the first batch a new result enters shortened, since a session that overflowed once will do so
-again. Each request repeats the decisions of those before it: the history is replayed from its
-beginning, so the same history always gives the same messages, a longer one begins with the same
-ones until the next batch, and a fitted history is not changed again.
+and answered goes. Results of the turn that runs are one line last: it is not answered yet. Where
+its newest step has no room so, its oldest calls go with their results. After the first batch a new
+result enters shortened, since a session that overflowed once will do so again. Each request repeats
+the decisions of those before it: the history is replayed from its beginning, so the same history
+always gives the same messages, a longer one begins with the same ones until the next batch, and a
+fitted history is not changed again.
 
 Claude signs its thoughts together with all that stands before them: behind a change they are left
 out. Later thoughts answer the changed history, as it was sent, and stay.

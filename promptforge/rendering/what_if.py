@@ -7,6 +7,7 @@ halves, then smaller ones are tried in steps of `GRID_STEP`, and one that does i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator
+from copy import copy
 from typing import NamedTuple
 
 GRID_STEP = 1.02
@@ -62,6 +63,7 @@ class Raises:
         self._show, self.now, self._end = show, now, MAX_VALUE if end is None else end
         self._first = max(MIN_FIRST_RAISE, now // 4)
         self._tried: dict[int, Collection[int]] = {}
+        self._outcomes: dict[int, Outcome] = {}
         self._has_spare = False
         self._found: dict[int | None, int | None] = {}
 
@@ -77,9 +79,17 @@ class Raises:
         return self._found[index]
 
     def find_next(self, lost: Collection[int]) -> tuple[int, int] | None:
-        """Return the value that brings the first of some items back, and that item."""
-        for _ in self._search(None, lost, self._most):
+        """Return the value that brings the first of some items back, and that item.
+
+        It is the same whatever was looked for before.
+        """
+        fresh = copy(self)
+        fresh._tried, fresh._found, fresh._has_spare = {}, {}, False
+        for _ in fresh._search(None, lost, self._most):
             pass
+        self._tried |= fresh._tried
+        self._has_spare |= fresh._has_spare
+        self._found |= fresh._found
         return self.known_next(lost)
 
     def known_next(self, lost: Collection[int]) -> tuple[int, int] | None:
@@ -144,10 +154,12 @@ class Raises:
         if found is None:
             return self._has_spare or max(self._tried, default=self.now) >= self._end
         low = self._largest_miss(is_shown, found) or self.now
-        return found - low == 1 or _is_near(low, found)
+        return found - low == 1
 
     def _try(self, value: int) -> Collection[int]:
-        outcome = self._show(value)
+        outcome = self._outcomes.get(value)
+        if outcome is None:
+            outcome = self._outcomes[value] = self._show(value)
         self._tried[value] = outcome.whole
         self._has_spare = self._has_spare or outcome.has_spare
         return outcome.whole
