@@ -11,15 +11,7 @@ from collections.abc import Sequence
 
 from ..text.format import Marks
 from ..text.unwanted import unwanted_name
-from .pieces import (
-    Piece,
-    Pieces,
-    TrimmedText,
-    TrimmedVariants,
-    UnderQuery,
-    line_gap,
-    split_lines,
-)
+from .pieces import Piece, Pieces, TrimmedVariants, UnderQuery, line_gap, split_lines
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@|@@@+ .* @@@+")
 _FILE = re.compile(r"diff --git |diff -|Index: |--- .*\n\Z")
@@ -78,7 +70,7 @@ def divide(text: str, *, marks: Marks, language: str | None = None) -> Pieces | 
 class _Changes(Pieces):
     def outlines(self) -> TrimmedVariants:
         """Return none: names of files and numbers of lines do not say what is changed, nor why."""
-        return TrimmedVariants(0, lambda _: TrimmedText(""))
+        return super(_Changes, self.with_parts(())).outlines()
 
 
 def _begins_file(lines: Sequence[str], number: int) -> bool:
