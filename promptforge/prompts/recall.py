@@ -146,26 +146,13 @@ def _print_answers(
     missing = set(chain.from_iterable(answer for answer in found if not seen.issuperset(answer)))
     if not missing:
         return ""
-    least = composer.counter.count("\n".join(_least_shown(missing, named)))
     size = MIN_TOKENS_RECALLED
     while size < min(tokens, longest.tokens):
-        if size >= least:
-            made = render(size)
-            if missing <= _parts(each.content for each in made.shown):
-                return made.text.strip("\n")
+        made = render(size)
+        if missing <= _parts(each.content for each in made.shown):
+            return made.text.strip("\n")
         size *= 2
     return longest.text.strip("\n")
-
-
-def _least_shown(missing: Set[str], named: Iterable[tuple[str, str]]) -> list[str]:
-    """Return answers, and names of the texts that alone have one: any page with all shows these.
-
-    A page of fewer tokens need not be printed to know that it lacks an answer.
-    """
-    held = [(name, missing & _parts([text])) for name, text in named]
-    holders = Counter(chain.from_iterable(parts for _, parts in held))
-    names = [name for name, parts in held if any(holders[part] == 1 for part in parts)]
-    return [*names, *sorted(missing)]
 
 
 def find_answers(question: str, named: Iterable[tuple[str, str]]) -> list[list[str]]:
