@@ -293,6 +293,8 @@ class OptionError(PromptForgeError):
         self.option = option
         self.absent = absent
         """Name of a layout, prompt, template or profile that does not exist."""
+        self.way_out = ""
+        """The end of the message, which gives way to a hint of somebody who knows more."""
 
 
 class ProfileError(OptionError):

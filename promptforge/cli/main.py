@@ -285,7 +285,7 @@ def _describe(
         else:
             hint = unused_folder_hint(error.absent, arguments)
             if hint:
-                message = f"{message.partition('; default fits')[0]}{hint}"
+                message = f"{message.removesuffix(error.way_out)}{hint}"
     return type(error).__name__.removesuffix("Error").lower(), message
 
 

@@ -266,32 +266,35 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
         return path
     stem = name.removeprefix(_SHIPPED)
     for_model = profile_of_model(stem, folders)
-    hint = f'; "{for_model}" is the profile for it'
+    hint, way_out = f'; "{for_model}" is the profile for it', ""
     if for_model is None:
-        hint = _nearest(stem, folders)
+        hint, way_out = _nearest(stem, folders)
     if not _MODEL.fullmatch(stem):
-        said = f"{quote(name)} is neither a profile's name nor a .yaml file that is there{hint}"
-        raise ProfileError(said, where=place, option="profile")
-    said = f"there is no profile {quote(name)}{hint}"
-    raise ProfileError(said, where=place, option="profile", absent=name)
+        said = f"{quote(name)} is neither a profile's name nor a .yaml file that is there"
+        raise ProfileError(f"{said}{hint}{way_out}", where=place, option="profile")
+    said = f"there is no profile {quote(name)}{hint}{way_out}"
+    error = ProfileError(said, where=place, option="profile", absent=name)
+    error.way_out = way_out
+    raise error
 
 
-def _nearest(name: str, folders: Sequence[Path]) -> str:
+def _nearest(name: str, folders: Sequence[Path]) -> tuple[str, str]:
+    """Return the end of a message about a name: the likeliest one meant, and a way out without."""
     from .models import spellings
 
     names = [known for known, *_ in find_profiles(folders)]
     for called in spellings(name):
         family = max((known for known in names if called.startswith(known)), key=len, default=None)
         if family == called:  # but for capitals
-            return f'; did you mean "{family}"?'
+            return f'; did you mean "{family}"?', ""
         if family is not None:
-            return f'; "{family}" is the nearest, for other models of its family'
+            return f'; "{family}" is the nearest, for other models of its family', ""
     models = [glob.rstrip("*-") for _, globs in _model_globs(folders) for glob in globs]
     literal = [model for model in models if "*" not in model and "[" not in model]
     guess = did_you_mean(name, [*names, *literal])
     own = re.sub(r"[^\w.-]+", "-", name)
     way_out = f"; default fits any LLM, `promptforge new profile {own}` makes your own"
-    return guess or suggest_name(name, names) + way_out
+    return (guess, "") if guess else (suggest_name(name, names), way_out)
 
 
 def profile_of_model(model: str, folders: Sequence[Path] = ()) -> str | None:
