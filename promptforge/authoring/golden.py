@@ -338,7 +338,7 @@ def _visible_diff(expected: str, printed: str) -> Iterator[str]:
     old, new = (text.split("\n") for text in (expected, printed))
     for line in difflib.unified_diff(old, new, "expected", "printed", lineterm="", n=2):
         mark, text = line[:1], line[1:]
-        shown = re.sub(r" +$", lambda blanks: "·" * len(blanks[0]), text)
+        shown = re.sub(r"(?<! ) +$", lambda blanks: "·" * len(blanks[0]), text)
         yield mark + "\t".join(to_label(part) for part in shown.split("\t"))
 
 

@@ -145,7 +145,9 @@ _NO_PROSE = late_pattern(r"[{}=;<>\[\]_\\|]|(?:^|\n)[ \t]")
 _NO_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff"
 _NO_BLANK = late_pattern(f"[{_NO_BLANKS}]")
 _WORD = late_pattern(rf"(?:\n[ \t]+)?(?:[{_NO_BLANKS}]|[^\s{_NO_BLANKS}]+)")
-_SENTENCE_END = late_pattern(r"(?<=[.?!])\s|\n(?!\s*[a-z])|(?<=[。？！])")
+_SENTENCE_END = late_pattern(
+    r"(?<=[.?!])\s|(?<!\s)(?=[^\S\n]*\n\s*+(?![a-z]))\s|(?<=[。？！])"  # blanks are read once
+)
 _BLOCK = late_pattern(r"(?:.{1,79}\n\n)*.+(?:\n.+)*")
 """A paragraph, with what is short before it: it may be a heading."""
 MIN_SHARED_CHARACTERS = 30

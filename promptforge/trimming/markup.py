@@ -207,19 +207,23 @@ class _LaTeX(_Blocks):
 
     def _sentences(self, text: str) -> list[str]:
         found: list[str] = []
-        held = ""
+        start = end = dollars = math = display = edges = braces = 0
+        # Each sentence is read once: a million of `}` in one line never close.
+        bare = text.replace("\\\\", "  ").replace("\\$", "  ")
+        bare = _TEX_COMMENT.sub(lambda comment: " " * len(comment[0]), bare)
         for sentence in split_sentences(text):
-            held += sentence
-            bare = _TEX_COMMENT.sub("", held.replace("\\\\", "").replace("\\$", ""))
-            edges = [edge[1] for edge in _TEX_EDGE.finditer(bare)]
-            is_open = bare.count("$") % 2 or bare.count("\\[") != bare.count("\\]")
-            is_open = is_open or bare.count("\\(") != bare.count("\\)")
-            is_open = is_open or edges.count("begin") != edges.count("end")
-            bare = bare.replace("\\{", "").replace("\\}", "")
-            if not is_open and bare.count("{") == bare.count("}"):
-                found.append(held)
-                held = ""
-        return [*found, held] if held else found
+            part = bare[end : end + len(sentence)]
+            end += len(sentence)
+            dollars += part.count("$")
+            math += part.count("\\(") - part.count("\\)")
+            display += part.count("\\[") - part.count("\\]")
+            edges += sum(1 if edge[1] == "begin" else -1 for edge in _TEX_EDGE.finditer(part))
+            part = part.replace("\\{", "").replace("\\}", "")
+            braces += part.count("{") - part.count("}")
+            if not (dollars % 2 or math or display or edges or braces):
+                found.append(text[start:end])
+                start = end
+        return [*found, text[start:]] if start < len(text) else found
 
 
 class _AsciiDoc(_Blocks):
@@ -270,5 +274,4 @@ class _AsciiDoc(_Blocks):
         return "blocks" * line.startswith(("=", "*", "_"))
 
     def _rank(self, text: str, keep: float) -> float:
-        is_setting = all(map(_DOC_SETTING.match, text.strip().split("\n")))
-        return 1 if is_setting else keep
+        return 1 if all(map(_DOC_SETTING.match, text.strip().split("\n"))) else keep

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,14 @@ def test_a_difference_shows_what_cannot_be_seen() -> None:
     cases('  - text: "## Context  \\n\\n### Text\\u202e"\n')
     out = run("test").out
     assert "-## Context··" in out and "-### Text\\u202e" in out and "\u202e" not in out
+
+
+@pytest.mark.nightly
+def test_blanks_within_a_line_are_read_once() -> None:
+    cases(f"  - text: {json.dumps(' ' * 300_000 + 'x')}\n")
+    begun = time.process_time()
+    assert "the text differs" in run("test").out
+    assert time.process_time() - begun < 8
 
 
 BAD = ["cases: x", "cases: ["]

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import sysconfig
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from shipped_words import CATEGORIES
 import promptforge as pf
 from promptforge.model import Item
 from promptforge.selection.group import (
+    _SENTENCE_END,
     Entry,
     best_at_edges,
     flatten_sections,
@@ -455,3 +457,25 @@ def test_the_copy_that_lies_deeper_is_the_duplicate() -> None:
     scored = [{"content": text, "path": path, "score": 1 / n} for n, path in enumerate(paths, 1)]
     assert [source.path for source in pf.render(scored).sources] == ["build/lib/pool/a.py"]
     assert pf.render([{"content": text}, {"content": text, "path": "a/b.py"}]).sources[0].path
+
+
+@given(st.text(alphabet="aB.? \n\t", max_size=40))
+def test_sentences_end_once_a_run_of_blanks(text: str) -> None:
+    """The slow definition: at the first blank of a run with a line end, unless a small letter."""
+    slow = {place.end() for place in re.finditer(r"(?<=[.?!])\s", text)}
+    for run in re.finditer(r"\s+", text):
+        if "\n" in run[0] and not re.match("[a-z]", text[run.end() :]):
+            slow.add(run.start() + 1)
+    assert {place.end() for place in _SENTENCE_END.finditer(text)} == slow
+
+
+@pytest.mark.nightly
+def test_empty_lines_between_passages_are_read_once() -> None:
+    body = "b" * 50 + "\n" * 300_000 + "word " * 20
+    items = [
+        {"content": f"first part. {body}", "path": "d.md", "kind": "document", "score": 0.5},
+        {"content": f"{body} and the end.", "path": "d.md", "kind": "document", "score": 0.6},
+    ]
+    begun = time.process_time()
+    pf.render(items, max_tokens=200_000)
+    assert time.process_time() - begun < 8

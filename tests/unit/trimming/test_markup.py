@@ -184,7 +184,7 @@ def test_any_lines_are_divided_and_shown_in_order(language: str, lines: list[str
 @pytest.mark.parametrize(
     "unit",
     ["\\begin{a}\n", "\\begin{a}\n\\end{b}\n", "\\begin{a", "----\n", "====\n====\n", "[a]\n",
-     "\\section{a}\n", "= a\n", "a. ", "{. ", "$. ", "* a\n", "+\n", "a::", "\\begin{a}" * 50 + "\n"],
+     "\\section{a}\n", "= a\n", "a. ", "{. ", "$. ", "* a\n", "+\n", "a::", "}", "\\begin{a}" * 50 + "\n"],
 )  # fmt: skip
 @pytest.mark.parametrize("language", ["latex", "asciidoc"])
 def test_long_texts_are_divided_in_a_time_that_grows_with_them(language: str, unit: str) -> None:
