@@ -85,7 +85,7 @@ def _near_tags(text: str) -> Iterator[TemplateMistake]:
         if found["word"]:
             meant = "{{ item.content }} for an item, {{ item.text }} on a page"
             # Beside a value it may be a text about such words; alone it is meant as one.
-            code = "PF851" if "{{" in text else code
+            code = "PF851" if "{{" in _IS_NO_LINE.sub("", text) else code
         elif found["value"]:
             new = meant = f"{{{{ {found['value'].strip()} }}}}"
         else:
@@ -98,8 +98,6 @@ _IS_NO_LINE = re.compile(
     r"\{#.*?(?:#\}|\Z)|\{%[-+]?\s*raw\b.*?(?:\bendraw\s*[-+]?%\}|\Z)", re.DOTALL
 )
 _TAG_AT_END = re.compile(r"\{%[-+]?\s*((?:end)?(?:if|for)|include)\b[^{}]*(?<![-+])%\}\Z")
-
-
 _BEGINS_WITH_FENCE = re.compile(r"\s*\{\{[^{}]*\|\s*(?:framed|fence)\b")
 
 
@@ -117,10 +115,8 @@ def _joined_lines(text: str, *, fences: bool) -> Iterator[TemplateMistake]:
         if fences and _BEGINS_WITH_FENCE.match(after):
             goes_on = False
         if tag is not None and goes_on and re.sub(r"\{%.*?%\}", "", line).strip():
-            message = (
-                f"the line end after {{% {tag[1]} %}} is not printed, so the next line goes on"
-            )
-            message += " in this one; +%} keeps it"
+            message = f"the line end after {{% {tag[1]} %}} is not printed, so the next line goes"
+            message += " on in this one; +%} keeps it"
             yield TemplateMistake(start + tag.start(), len(tag[0]), message, None, "PF850")
         start += len(line) + 1
 

@@ -184,6 +184,8 @@ def test_a_piece_that_only_shipped_pages_draw_on_is_read_and_not_unused() -> Non
         ("{{ item.name }}: {context}", ["PF851"]),
         ("Fill `{context}` by `str.format`.\n\n{{ item.text }}", ["PF851"]),
         ("{% raw %}{context}{% endraw %} {{ item.text }}", []),
+        ("{# {{ item.text }} #}\n{context}\n", ["PF801"]),
+        ("{% raw %}{{ item.text }}{% endraw %}\n{context}\n", ["PF801"]),
     ],
 )
 def test_a_word_in_single_braces_is_an_error_only_where_nothing_else_is_printed(
