@@ -14,6 +14,7 @@ PF1xx profile and budget, PF2xx metadata, PF3xx content, PF4xx template, PF5xx t
 sources, PF7xx security. Every message is one line: it names the thing, its place and the way out.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -22,7 +23,6 @@ from typing import Any, Literal, NamedTuple, TypeVar
 Result = TypeVar("Result")
 Severity = Literal["info", "warning", "error"]
 MAX_PLACE_CHARACTERS = 300
-"""Characters of a place that are printed."""
 MAX_DIAGNOSTICS_PER_CODE = 100
 """Diagnostics of one code that are kept one by one; of the rest, only the number."""
 
@@ -117,14 +117,11 @@ def type_name_of(value: object) -> str:
 MAX_NAMES_LISTED = 80
 """Names in one message; of more, only the number is given."""
 MAX_NAMES_COMPARED = 200
-"""Names that a wrong one is compared with: a comparison takes 0.1 ms, and a template may set 1,000
-variables."""
+"""Names that a wrong one is compared with, in 0.1 ms each; a template may set 1,000 variables."""
 MAX_GUESSES = 100
 """Wrong names of one template that are compared with others: 700 of them would take a minute."""
 _MAX_COMPARED_CHARS = 200  # of a name: two of 100,000 letters would be compared for ever
 _LONG_WORD_LETTERS = 8  # from this length on, two letters may be wrong instead of one
-
-
 DISTRIBUTION = "promptforge-engine"
 
 
@@ -152,9 +149,7 @@ def _command_for(extra: str, origin: Mapping[str, Any]) -> str:
 
     url = str(origin.get("url", ""))
     if "dir_info" in origin:
-        flag = ""
-        if origin["dir_info"].get("editable"):
-            flag = "-e "
+        flag = "-e " * bool(origin["dir_info"].get("editable"))
         target = f"{unquote(url.removeprefix('file://'))}[{extra}]"
         return f"pip install {flag}{shlex.quote(target)}"
     target = f"{DISTRIBUTION}[{extra}]"
@@ -172,11 +167,9 @@ def suggest_name(word: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the closest known name, else a list of all of them."""
     names = sorted(set(known))
     guess = did_you_mean(word, names)
-    if guess:
+    if guess or not names:
         return guess
-    if names:
-        return f"; there are: {list_names(names)}"
-    return ""
+    return f"; there are: {list_names(names)}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -205,9 +198,8 @@ def _is_alike(word: str, name: str) -> bool:
 def list_names(names: Sequence[str], most: int = MAX_NAMES_LISTED) -> str:
     """Return names with commas between them: the first, at `most`, and the number of the others."""
     listed = ", ".join(names[:most])
-    more = len(names) - most
-    if more > 0:
-        listed += f" and {more:,} more"
+    if len(names) > most:
+        listed += f" and {len(names) - most:,} more"
     return listed
 
 
@@ -247,13 +239,18 @@ def quote(value: object, limit: int = 80) -> str:
     return f'"{shown}"'
 
 
+def cut_long_words(message: str) -> str:
+    """Return a message with words of at most 1,000 characters: a name may have a million."""
+    return re.sub(r"(?<!\S)(\S{1000})\S+", r"\1…", message)
+
+
 class PromptForgeError(Exception):
     """The root of all errors of this library."""
 
     exit_code = 1
 
     def __init__(self, message: str, *, where: str | None = None) -> None:
-        super().__init__(f"{where}: {message}" if where else message)
+        super().__init__(cut_long_words(f"{where}: {message}" if where else message))
         self.where = where
         """The place that the message begins with, if it has one."""
 
@@ -265,7 +262,7 @@ class PromptForgeError(Exception):
     @property
     def bare(self) -> str:
         """The message without its place."""
-        return str(self).removeprefix(f"{self.where}: ")
+        return str(self).removeprefix(cut_long_words(f"{self.where}: "))
 
 
 def _remake_error(

@@ -23,6 +23,7 @@ from ..errors import (
     StrictError,
     TemplateError,
     TokenizerError,
+    cut_long_words,
     quote,
     suggest_name,
 )
@@ -230,6 +231,7 @@ def report_error(error: Exception, arguments: Sequence[str], places: Mapping[str
         error.show()
         return error.exit_code
     code, message = _describe(error, arguments, places)
+    message = cut_long_words(message)  # the system's and click's have any name in them
     if isinstance(error, StrictError) and error.diagnostics:
         print_diagnostics(error.diagnostics)  # the message repeats the first of them
         count = plural(len(error.diagnostics), "warning", "warnings")

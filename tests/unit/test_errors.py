@@ -128,3 +128,20 @@ def test_a_quoted_text_that_is_cut_shows_it() -> None:
 )
 def test_an_extra_comes_from_where_the_package_came(origin: dict[str, Any], command: str) -> None:
     assert _command_for("preview", origin) == f"pip install {command}"
+
+
+def test_a_name_of_100_000_letters_is_cut_in_every_message() -> None:
+    long = "n" * 100_000
+    with pytest.raises(errors.OptionError) as caught:
+        pf.render([{"content": "x"}], profile=long)
+    said = str(caught.value)
+    assert "there is no profile" in said and len(said) < 5_000
+    error = errors.ItemError("cannot read it", where=long)
+    assert error.bare == "cannot read it" and error.where == long and len(str(error)) < 2_000
+    path = "/".join(["folder"] * 100)
+    assert str(errors.ItemError("cannot read it", where=path)) == f"{path}: cannot read it"
+
+
+def test_a_list_of_names_says_how_many_more_there_are() -> None:
+    assert errors.list_names(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert errors.list_names(["a", "b"], 2) == "a, b"
