@@ -34,7 +34,7 @@ _OVERSTRIKE = late_pattern(r".\x08|\x1b\[[0-9;]*m", re.DOTALL)
 # Typesetters' hyphens, minus and hard blank: an option copied with one of these would not work.
 _PLAIN = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2212": "-", "\u00ad": "-", "\u00a0": " "})
 # `TAR(1)      GNU TAR Manual      TAR(1)`
-_HEAD = late_pattern(r"\S\s*\(.*\).*\s\s")
+_HEAD = late_pattern(r"(?>.*?\S\s*\()(?>.*?\)).*?\s\s")  # each part is found once
 # `TAR      July 13, 2020      TAR(1)`, or with no date but blanks before the name.
 _FOOT = late_pattern(r"\S.*?\s{2,}\S|\s{20,}\S+\([0-9a-zA-Z]+\)$")
 _OPENERS: dict[str, Any] = {
@@ -204,7 +204,7 @@ def _body(text: str) -> str:
     lines = [line.rstrip() for line in plain.splitlines()]
     while lines and not lines[0]:
         lines.pop(0)
-    if lines and _HEAD.search(lines[0]):
+    if lines and _HEAD.match(lines[0]):
         lines.pop(0)
     while lines and not lines[-1]:
         lines.pop()

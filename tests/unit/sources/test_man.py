@@ -5,12 +5,16 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from promptforge.errors import ItemError
 from promptforge.sources import man
@@ -223,3 +227,17 @@ def test_a_page_that_cannot_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(man, "_find", lambda *_: page)
     with pytest.raises(ItemError, match="cannot be formatted"):
         man.load_man_page("spoon")
+
+
+@given(st.text(alphabet="a() \t", max_size=12))
+def test_a_running_head_is_known_by_brackets_and_two_blanks(line: str) -> None:
+    slow = re.search(r"\S\s*\(.*\).*\s\s", line)
+    assert bool(man._HEAD.match(line)) == bool(slow)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("line", [")(" * 20_000, "a(" + ") " * 20_000 + "x"])
+def test_a_long_first_line_is_read_once(line: str) -> None:
+    begun = time.process_time()
+    assert man._body(line) == line
+    assert time.process_time() - begun < 8
