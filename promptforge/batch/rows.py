@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import csv
 import glob
 import gzip
 import hashlib
@@ -23,7 +22,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -55,6 +54,8 @@ from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, without_point
 from ..sources.shapes import ITEM_FIELDS
+from ..sources.tables import TableError, TableReader, is_table
+from ..sources.text_files import split_range
 from ..text.format import plural
 from ..text.words import late_pattern, late_property
 from ..trimming.python import parse_python
@@ -68,14 +69,17 @@ In place of JSON: `UNREADABLE_PREFIX` and the reason why it could not be read.
 """
 UNREADABLE_PREFIX = b" "
 """First byte of a row that could not be read: JSON comes here stripped, so never with a blank."""
+FEWER_CELLS_PREFIX = b"\t"
+"""First byte of a row of CSV that lacks cells; to JSON it is a blank."""
 MAX_ROW_BYTES = 64 << 20
 """Bytes of one row; a longer one becomes an error record."""
 MAX_SHARD_BYTES = 4 << 20
 """Bytes after which a shard ends, so that long rows take no more memory than short ones."""
-_TABLES = (".csv", ".tsv")
 _BOM, _GZIP, _ZSTD = b"\xef\xbb\xbf", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _SUFFIXES = (".parquet", *(f"{s}{p}" for s in (".jsonl", ".ndjson") for p in ("", ".gz", ".zst")))
 """Names that are read in a folder; a file that is named itself may have any."""
+_HEADER = late_pattern(rb"[^][{}:\n]*[,;|\t]")
+"""The beginning of a header of CSV; YAML and JSON, whole or broken, have other signs first."""
 # First bytes of files in other formats: each of their lines would be an error of its own.
 _FOREIGN = {
     b"PK\x03\x04": "zip",
@@ -162,7 +166,9 @@ class BatchInput:
     @property
     def bytes(self) -> int | None:
         """Bytes of all rows; None where nobody knows them, as of packed files and Parquet."""
-        plain = not any(n.endswith((".gz", ".zst", ".parquet", *_TABLES)) for n in self._sizes)
+        plain = not any(
+            n.endswith((".gz", ".zst", ".parquet", ".csv", ".tsv")) for n in self._sizes
+        )
         sizes = [size for size in self._sizes.values() if size is not None]
         return sum(sizes) if sizes and plain and len(sizes) == len(self._sizes) else None
 
@@ -187,7 +193,7 @@ class BatchInput:
             raise ItemError("cannot read it: it is closed", where="<stdin>")
         elif self._source == "-":
             note_stream(sys.stdin)
-            yield from _lines(_unpacked(cast(Any, sys.stdin.buffer), "standard input"))
+            yield from _read_rows(cast(Any, sys.stdin.buffer), "-", "standard input")
         before = last = 0
         for name in self._sizes:
             self._places.append((before, show_path(name)))
@@ -263,29 +269,35 @@ def _read_file(name: str) -> Iterator[Row]:
             return
         with _open(Path(path), where) as file:
             size = os.path.isfile(path) and os.fstat(file.fileno()).st_size
-            try:
-                lines = _unpacked(cast(io.BufferedReader, file), where)
-                start = lines.peek(1)[:100].removeprefix(_BOM).lstrip()[:1]
-                if path.lower().endswith(_TABLES) and start != b"{":
-                    yield from _table(lines, where)
-                elif path.lower().endswith(".json") and start == b"[":
-                    yield from _list(lines, where)
-                else:
-                    rows = _lines(lines)
-                    for first in islice(rows, 1):
-                        _refuse_other_format(path, first[1], where)
-                        yield first
-                    yield from rows
-            except (OSError, EOFError, zlib.error) as error:
-                reason = getattr(error, "strerror", None) or str(error)
-                raise ItemError(f"cannot be read: {reason}", where=where) from None
+            yield from _read_rows(cast(io.BufferedReader, file), path, where)
             if size and not file.closed and os.fstat(file.fileno()).st_size != size:
                 raise ItemError("was changed while it was read; run this again", where=where)
 
 
-def _refuse_other_format(path: str, line: bytes, where: str) -> None:
+def _read_rows(file: io.BufferedReader, name: str, where: str) -> Iterator[Row]:
+    """Yield the rows of an open file, or of standard input, `-`, by its name and its beginning."""
+    try:
+        lines = _unpacked(file, where)
+        start = lines.peek(1).removeprefix(_BOM).lstrip()
+        is_header = name == "-" and _HEADER.match(start)
+        if (is_table(name) or is_header) and start[:1] != b"{":
+            yield from _table(lines, where)
+        elif name.lower().endswith((".json", ".json.gz", "-")) and start[:1] == b"[":
+            yield from _list(lines, where)
+        else:
+            rows = _lines(lines)
+            for first in islice(rows, 1):
+                _refuse_other_format(name, first[1], where)
+                yield first
+            yield from rows
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ItemError(f"cannot be read: {reason}", where=where) from None
+
+
+def _refuse_other_format(name: str, line: bytes, where: str) -> None:
     """Raise `ItemError` for YAML, and JSON over many lines, where each line would be a bad row."""
-    if not path.lower().endswith((".json", ".yaml", ".yml")):
+    if not name.lower().endswith((".json", ".yaml", ".yml")):
         return
     try:
         decode_row(line, {})
@@ -341,23 +353,30 @@ def _list(file: IO[bytes], where: str) -> Iterator[Row]:
 
 
 def _table(file: IO[bytes], where: str) -> Iterator[Row]:
-    limit = csv.field_size_limit(MAX_ROW_BYTES)  # a cell may hold a list of long texts
-    header = next(filter(bytes.strip, file), b"").removeprefix(_BOM)
-    delimiter = max(b",;\t", key=header.count)
-    lines = (line.decode() for line in chain([header], file))
-    reader = csv.DictReader(lines, delimiter=chr(delimiter), strict=True)
     try:
-        _refuse_repeated_names(reader.fieldnames or (), where)
-        for number, cells in enumerate(reader, 1):
-            if None in cells:
-                yield number, _wrong("more cells than columns")
-            else:
-                yield number, _row({name: cell for name, cell in cells.items() if cell})
-    except (csv.Error, UnicodeDecodeError) as error:
-        place = f"{where}:{reader.line_num + 1}"
+        table = TableReader(_decoded(file))
+        _refuse_repeated_names(table.columns, where)
+        for number, cells in enumerate(table, 1):
+            named = zip(table.columns, cells, strict=False)
+            row = _row({name: cell for name, cell in named if cell})
+            if len(cells) > len(table.columns):
+                row = _wrong("more cells than columns")
+            elif len(cells) < len(table.columns):
+                row = FEWER_CELLS_PREFIX + row
+            yield number, row
+    except TableError as error:
+        place = f"{where}:{error.line}"
         raise ItemError(f"no CSV in UTF-8 that can be read: {error}", where=place) from None
-    finally:
-        csv.field_size_limit(limit)
+
+
+def _decoded(file: IO[bytes]) -> Iterator[str]:
+    for number, line in enumerate(iter(lambda: file.readline(MAX_ROW_BYTES + 1), b""), 1):
+        if len(line) > MAX_ROW_BYTES:
+            raise TableError(f"a line longer than {MAX_ROW_BYTES >> 20} MiB", number)
+        try:
+            yield line.decode()
+        except UnicodeDecodeError as error:
+            raise TableError(error, number) from None
 
 
 def import_pyarrow(shape: str, where: str) -> Any:
@@ -665,6 +684,8 @@ class RowRenderer:
             if inputs.reference:
                 references.append(inputs.reference)
             report_repeated_keys(twice, inputs.said, "row")
+            if raw.startswith(FEWER_CELLS_PREFIX):
+                inputs.said.add("PF201", "the row has fewer cells than the table has columns")
             self._say_empty_columns(value, inputs.said)
             if inputs.failure:
                 raise inputs.failure
@@ -768,7 +789,7 @@ class RowRenderer:
         if os.path.isabs(path):
             message = "a row cannot name an absolute path, only what is in the workspace"
             raise ItemError(message, where=show_path(path))
-        for name in {path, _LINES.sub("", path)}:
+        for name in {path, split_range(path, self._spec.workspace)[0]}:
             outside = leads_outside(name, self._spec.workspace)
             if outside:
                 message = f"{outside}; a row names only what is in the workspace: --workspace DIR"
@@ -797,10 +818,6 @@ class RowRenderer:
         return read_attack(
             self._spec.attack or "", workspace=self._spec.workspace, diagnostics=Diagnostics()
         )
-
-
-_LINES = late_pattern(r":\d+(?:-\d*)?$")
-"""The range of lines after a path: `a.py:3-5`."""
 
 
 def _is_blank(value: object) -> bool:

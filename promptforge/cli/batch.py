@@ -93,8 +93,8 @@ def _read_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...])
 def batch_command(
     source: str, output: str, body: str | None, quiet: bool, as_json: bool, **given: Any
 ) -> int:
-    """Render every request of INPUT: JSON Lines (also .gz, .zst), a list in .json, CSV or Parquet;
-    a file, a folder or a pattern in quotes; `-` is JSON Lines on standard input.
+    """Render every request of INPUT: JSON Lines, a list in .json, CSV (also .gz, .zst) or Parquet;
+    a file, a folder or a pattern in quotes; `-` is standard input, with rows of any of the first.
 
     A row has the keys of a job file: items or names of sources, and options. It may have an `id`,
     a `profile`, and for whole prompts `system`, `instructions`, `user` and `history`. With

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import Diagnostics, ItemError, OptionError, Severity, quote, suggest_name
+from ..errors import Diagnostics, ItemError, OptionError, Severity, list_names, quote, suggest_name
 from ..files import is_pattern, is_url
 from ..files.access import StrPath, show_path
 from ..files.stores import list_url, local_copy
@@ -29,15 +29,15 @@ from ..text.languages import language_of
 from .attack import TechniqueIndex, find_technique, read_attack
 from .changes import load_changed, load_diff, load_log
 from .folders import ALL_FILES, MAX_NAMES_SHOWN, FolderFilter, Progress, items_without_secrets
-from .intended import has_keys_of_a_job, may_hold_items
+from .intended import has_keys_of_a_job
 from .item_files import NoItemsError, load_items, parse_items
 from .man import load_man_page
 from .patterns import name_unmatched, narrow_down
 from .records import interleave, load_records
 from .secret_scan import SecretScan
-from .tables import TABLE_SUFFIXES, load_table
+from .tables import is_table, load_table
 from .text_files import Search, is_text_source, load_documents, load_files, search_files
-from .workspace import BinaryFileError, is_stream, read_text, refuse_repository
+from .workspace import BinaryFileError, is_stream, read_named, refuse_repository
 
 
 def load_plugged(spec: str, *, diagnostics: Diagnostics) -> list[Item]:
@@ -320,22 +320,19 @@ def _named(load: Callable[[], list[Item] | Item], most: int = 1, *, sure: int = 
     return [replace(item, named=place < sure) for place, item in enumerate(items)]
 
 
-def _load_texts(path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]) -> list[Item]:
-    items = _rows_of_file(path, near)
+def _load_table_or_text(
+    path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]
+) -> list[Item]:
+    items = load_table(path, **near)
     return read() if items is None else items
 
 
-def _rows_of_file(path: str, near: Mapping[str, Any]) -> list[Item] | None:
-    return load_table(path, **near) if path.lower().endswith(TABLE_SUFFIXES) else None
-
-
 def _load_items_or_text(
-    path: str, read: Callable[[], list[Item]], near: Mapping[str, Any], among_texts: bool
+    path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]
 ) -> list[Item]:
     """Return the items of a file, or a file of text without a name that tells, such as LICENSE.
 
-    So is one that holds a single object that is no item, such as `package.json`, and `among_texts`,
-    as of `git ls-files | xargs`, any that has no key of an item's text, such as `tsconfig.json`.
+    So is one that holds a single object that is no item, such as `package.json`.
     """
     from .piped import begins_as_json
 
@@ -345,18 +342,17 @@ def _load_items_or_text(
     except ItemError as error:
         way_out = f"`--file {shlex.quote(path)}` takes it as a text"
         is_object = isinstance(error, NoItemsError)
-        is_meant = may_hold_items if among_texts else begins_as_json
-        if not (is_object or among_texts) and language_of(path) not in (None, "text"):
+        if not is_object and language_of(path) not in (None, "text"):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         try:
             texts = read()
         except ItemError as no_text:
-            raise (no_text if among_texts or is_pattern(path) else error) from None
-        if not is_object and any(is_meant(item.content or "") for item in texts):
+            raise (no_text if is_pattern(path) else error) from None
+        if not is_object and any(begins_as_json(item.content or "") for item in texts):
             raise _with_hint(error, way_out, path, near["workspace"]) from None
         message = "read as text: it holds no items"
         severity: Severity = "info"
-        if isinstance(error, NoItemsError) and not among_texts:
+        if isinstance(error, NoItemsError):
             if has_keys_of_a_job(error.keys):
                 message += f"; `--job {shlex.quote(path)}` reads it as a job"
             message, severity = f"{message}; {way_out} without a warning", "warning"
@@ -407,18 +403,33 @@ def _item_loaders(
 ) -> Iterator[tuple[str, Callable[[], list[Item]]]]:
     from .piped import load_stream
 
-    are_texts = [is_text_source(path, wanted.workspace) for path in wanted.items]
     are_many = len(wanted.items) >= MIN_MANY_FILES
-    among_texts = are_many and True in are_texts  # a slip in one of few is no text
-    for path, is_text in zip(wanted.items, are_texts, strict=True):
+    data = [path for path in wanted.items if _may_hold_items(path, wanted.workspace)]
+    # In `git ls-files | xargs promptforge render` a file of data is a file as in a folder.
+    is_list = are_many and len(data) < sum(not is_stream(path) for path in wanted.items)
+    named = [path for path in data if is_table(path) or language_of(path) in ("json", "yaml")]
+    if is_list and named:
+        message = f"read as text among {len(wanted.items)} files: "
+        message += list_names(named, MAX_NAMES_SHOWN)
+        message += "; with --file before each text they are read as items"
+        near["diagnostics"].add("PF201", message, severity="info")
+    for path in wanted.items:
         read = partial(load_files, path, wanted=wanted.wanted, progress=progress, **near)
         texts = partial(_named, read, int(not are_many))
         if is_stream(path):
             yield path, partial(load_stream, path, stream_name=wanted.stream_name, **near)
-        elif is_text:
-            yield path, partial(_load_texts, path, texts, near)
+        elif is_list or path not in data:
+            yield path, texts
+        elif is_table(path):
+            yield path, partial(_load_table_or_text, path, texts, near)
         else:
-            yield path, partial(_load_items_or_text, path, texts, near, among_texts)
+            yield path, partial(_load_items_or_text, path, texts, near)
+
+
+def _may_hold_items(path: str, workspace: StrPath) -> bool:
+    if is_stream(path):
+        return False
+    return is_table(path) or not is_text_source(path, workspace)
 
 
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:
@@ -440,7 +451,8 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
             with local_copy(name) as path:
                 folder = os.path.dirname(path)
                 near: dict[str, Any] = {"workspace": folder, "diagnostics": said}
-                table = None if is_folder else _rows_of_file(path, near)
+                is_rows = is_table(path) and not is_folder
+                table = load_table(path, **near) if is_rows else None
                 if table is not None:
                     found += table
                 elif is_text_source(path, folder):
@@ -450,7 +462,7 @@ def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[
                         items = items_without_secrets(items, name, diagnostics, wanted)
                     found += [replace(item, path=place, url=name) for item in items]
                 else:
-                    text = read_text(path, **near)
+                    text, _ = read_named(path, whole=True, **near)
                     found += parse_items(text, where=name, diagnostics=said)
         except ItemError as error:
             failed.append(ItemError(error.bare, where=name))

@@ -24,7 +24,6 @@ _TEXT_LINE = re.compile(rf" {{0,6}}(?:- +)?{KEY_OF_TEXT}:(?:\s|\Z)")
 _FIELD_LINE = re.compile(
     rf" {{0,6}}(?:- +)?[\"']?(?:{'|'.join(sorted({*ITEM_FIELDS, *TEXT_FIELDS}))})[\"']?:(?:\s|\Z)"
 )
-_KEY = re.compile(rf"(?m)(?:[{{,]\s*+|^[ \t]*+(?:- +)?){KEY_OF_TEXT}\s*+:(?:\s|\Z|[\"'\[{{])")
 _HEADING = re.compile(r"\ufeff?#{1,6} \S.*\n[ \t\r]*\n")
 
 
@@ -46,11 +45,6 @@ def holds_fields(text: str) -> bool:
     lines = _first_lines(text)
     key = _FIELD_LINE if lines and lines[0].startswith("- ") else _TEXT_LINE
     return any(map(key.match, lines))
-
-
-def may_hold_items(text: str) -> bool:
-    """Tell whether a text in YAML or JSON has the key of an item's text."""
-    return _KEY.search(text) is not None
 
 
 def is_page(text: str) -> bool:

@@ -20,7 +20,7 @@ from .changes import change_items
 from .intended import KEY_OF_TEXT, holds_fields
 from .item_files import NoItemsError, decode_json, parse_items
 from .notebook import COLOR
-from .tables import TABLE_SUFFIXES, parse_table
+from .tables import is_table, parse_table
 from .text_files import file_item, notebook_item
 from .workspace import read_named
 
@@ -47,7 +47,7 @@ def load_stream(
     records is read as from a file.
     """
     text, where = read_named(path, workspace=workspace, diagnostics=diagnostics, whole=True)
-    if stream_name is not None and stream_name.lower().endswith(TABLE_SUFFIXES):
+    if stream_name is not None and is_table(stream_name):
         table = parse_table(text, where=where, diagnostics=diagnostics)
         if table is not None:
             return table

@@ -60,7 +60,9 @@ _SEVERAL = late_pattern(
     r"(?s:(.+?)):([0-9]{1,9}-?[0-9]{0,9}),([0-9]{1,9}-?[0-9]{0,9})(?:,[0-9,-]*)?"
 )
 # The path is greedy: `C:\\a.py:3` has its range behind the last colon.
-_RANGE = late_pattern(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?")
+_RANGE = late_pattern(r"(?s:(.+)):([0-9]{1,9})(?:-([0-9]{0,9}))?:?")
+# `a.py#L3-L9` in an address of a repository; some name columns, too: `#L3C1-L9C4`.
+_ANCHOR = late_pattern(r"(?s:(.+))#L([0-9]{1,9})(?:C[0-9]+)?(?:-L?([0-9]{1,9})(?:C[0-9]+)?)?")
 # The closing line stands alone; blank lines behind it belong to it.
 _FRONT_MATTER = late_pattern(
     r"---[ \t]*\r?\n(.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)(?:[ \t]*\r?\n)*", re.DOTALL
@@ -79,14 +81,14 @@ def load_files(
 ) -> list[Item]:
     """Return the items of one `--file`: `code` for programs, `diff`, `log`, else `file`.
 
-    `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, a pattern such as `src/**/*.py`, or a folder:
-    of this the `wanted` files are read; their metadata `commits_ago` tells when git saw the last
-    change, and `linguist` what `.gitattributes` says of a file. Lines count from 1, both ends
-    included; `PATH:12-` is all from there on. Documents have pages, slides or sheets in place of
-    lines, and an item for each. `context_lines` more are taken on either side, as far as the file
-    goes, and the range says so. A whole file has no range. The line end that closes the text is
-    left out. Of `-`, standard input, and `/dev/fd/63`, a shell's `<(command)`, the path is
-    `stream_name`.
+    `spec` is `PATH`, `PATH:LINE`, `PATH:START-END`, `PATH#L3-L9`, a pattern such as `src/**/*.py`,
+    or a folder: of this the `wanted` files are read; their metadata `commits_ago` tells when git
+    saw the last change, and `linguist` what `.gitattributes` says of a file. Lines count from 1,
+    both ends included; `PATH:12-` is all from there on, a column (`PATH:3:7`) is passed over.
+    Documents have pages, slides or sheets in place of lines, and an item for each. `context_lines`
+    more are taken on either side, as far as the file goes, and the range says so. A whole file has
+    no range. The line end that closes the text is left out. Of `-`, standard input, and
+    `/dev/fd/63`, a shell's `<(command)`, the path is `stream_name`.
 
     Raises `ItemError` when a named file cannot be read, a pattern matches nothing, or a range lies
     outside the file.
@@ -149,16 +151,16 @@ def _load_folder(
 
 
 def is_text_source(path: str, workspace: StrPath) -> bool:
-    """Tell whether a path is a folder, or a file that by its name holds a text and no items."""
+    """Tell whether a path is a folder, some lines of a file, or one that by its name is a text."""
     if is_stream(path):
         return False
     if path.endswith(".ipynb"):  # its cells are no records
         return True
     try:
-        path = split_range(path, workspace)[0]
+        path, start, _ = split_range(path, workspace)
     except ItemError:  # said where the file is read
         return True
-    if part_word(path) or language_of(path) not in DATA_LANGUAGES:
+    if start is not None or part_word(path) or language_of(path) not in DATA_LANGUAGES:
         return _exists(path, workspace)
     return os.path.isdir(os.path.join(workspace, path))
 
@@ -215,19 +217,19 @@ def _exists(path: str, workspace: StrPath) -> bool:
 
 def split_range(spec: str, workspace: StrPath) -> tuple[str, int | None, int | None]:
     """Return path, first and last line (`None`: to the end); a file of the whole name wins."""
-    found = _RANGE.fullmatch(spec)
-    if found is None or _exists(spec, workspace):
+    if _exists(spec, workspace):
+        return spec, None, None
+    found = _ANCHOR.fullmatch(spec) or _RANGE.fullmatch(spec)
+    if found is None:
         several = _SEVERAL.fullmatch(spec)
-        if several and not _exists(spec, workspace):
+        if several:
             message = f"one range each: {several[1]}:{several[2]} and {several[1]}:{several[3]}"
             raise ItemError(message, where=show_path(spec))
         return spec, None, None
+    inner = _RANGE.fullmatch(found[1])
+    if inner and not _exists(found[1], workspace) and _exists(inner[1], workspace):
+        found = inner  # `a.py:3:7` of a compiler or of `grep`: the line and the column
     path, first, last = found[1], int(found[2]), found[3]
-    # `a.py:3:7` of a compiler or of `grep`: the line and the column, or a line and its text.
-    inner = _RANGE.fullmatch(path)
-    if inner and not _exists(path, workspace) and _exists(inner[1], workspace):
-        message = f"columns are not read: {path} is line {inner[2]}, {path}-{first} a range"
-        raise ItemError(message, where=show_path(spec))
     end: int | None = first
     if last is not None:  # `12-` is all from there on
         end = int(last) if last else None

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import codecs
 import errno
+import gzip
+import io
 import os
 import re
 import stat
 import sys
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -56,10 +59,12 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_GZIP = b"\x1f\x8b"
+_PACKED_DATA = late_pattern(r"(?i)\.(?:csv|tsv|jsonl?|ndjson)\.gz\Z")
 _BINARY_MARKS = {
     b"%PDF-": "a PDF; read it from a file named *.pdf",
     b"PK\3\4": "a zip or an office file; read documents from files named *.docx, *.pptx, *.xlsx",
-    b"\x1f\x8b": "a packed file; unpack it first",
+    _GZIP: "a packed file; unpack it first",
     b"\x28\xb5\x2f\xfd": "a packed file; unpack it first",
 }
 """First bytes of files that may hold no zero, and what the file is."""
@@ -124,6 +129,8 @@ def read_named(
         data, where = _read_stream(path, MAX_FILE_BYTES if whole else MAX_FILE_BYTES_READ)
     else:
         data = _read(Access.of(workspace).locate(path), where, diagnostics, whole)
+    if whole and data.startswith(_GZIP) and (is_stream(path) or _PACKED_DATA.search(path)):
+        data = _unpack(data, where)
     text = decode_text(data, where=where, diagnostics=diagnostics, names=names)
     if names and "\0" not in text and _QUOTED_NAME.search(text):
         from .git import unquote_name
@@ -135,6 +142,15 @@ def read_named(
 
         text = _QUOTED_NAME.sub(unquoted, text)
     return text, where
+
+
+def _unpack(data: bytes, where: str) -> bytes:
+    with suppress(OSError, EOFError, zlib.error):
+        data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_FILE_BYTES + 1)
+        if len(data) <= MAX_FILE_BYTES:
+            return data
+        raise ItemError(f"unpacks to more than {MAX_FILE_BYTES >> 20} MiB", where=where)
+    raise BinaryFileError("cannot be unpacked; the file may be cut off", where=where)
 
 
 def _read_stream(path: str, most: int) -> tuple[bytes, str]:

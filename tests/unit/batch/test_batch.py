@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -22,6 +23,7 @@ from kill_campaign import requests
 
 import promptforge as pf
 from promptforge import batch
+from promptforge.batch.rows import BatchInput
 from promptforge.batch.store import (
     BATCH_SERVICES,
     RequestFiles,
@@ -30,7 +32,7 @@ from promptforge.batch.store import (
     write_results,
 )
 from promptforge.config.options import Options
-from promptforge.errors import OptionError, pip_install
+from promptforge.errors import ItemError, OptionError, pip_install
 
 pytestmark = pytest.mark.usefixtures("batch_folder")
 
@@ -365,6 +367,50 @@ def test_a_table_that_cannot_be_read_is_said(text: str, words: str) -> None:
     said(run("batch", "d.csv", "-o", "out.jsonl"), 4, words)
 
 
+@pytest.mark.parametrize("text", [
+    "id,question\n1,What is tar?\n\n2,Who?\n",
+    "sep=|\r\nid|question\r\n1|What is tar?\r\n2|Who?\r\n",
+    'id\tquestion\n1\t"What is tar?"\n2\tWho?\n',
+    '{"id": "1", "question": "What is tar?"}\n{"id": "2", "question": "Who?"}\n',
+    '[{"id": "1", "question": "What is tar?"}, {"id": "2", "question": "Who?"}]',
+])  # fmt: skip
+def test_rows_are_the_same_from_a_file_packed_or_not_and_a_pipe(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = {"{": "d.jsonl", "[": "d.json"}.get(text[0], "d.csv")
+    write(name, text)
+    packed = gzip.compress(text.encode())
+    Path(f"{name}.gz").write_bytes(packed)
+    expected = [(1, {"id": "1", "question": "What is tar?"}), (2, {"id": "2", "question": "Who?"})]
+    for source, data in ((name, b""), (f"{name}.gz", b""), ("-", text.encode()), ("-", packed)):
+        stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
+        monkeypatch.setattr("sys.stdin", stream)
+        found = [(number, json.loads(row)) for number, row in BatchInput(source).rows()]
+        assert (source, found) == (source, expected)
+
+
+@pytest.mark.parametrize("text", ["id: 1\nitems: [a, b]\n", '{"id": 1,\n', "oops\n"])
+def test_a_pipe_of_anything_else_is_no_table(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode())))
+    monkeypatch.setattr("sys.stdin", stream)
+    assert [row for _, row in BatchInput("-").rows()] == text.encode().splitlines()
+
+
+def test_a_row_of_csv_that_lacks_cells_says_so() -> None:
+    write("d.csv", "id,question,system\n1,a,Be brief.\n2,b\n")
+    assert batch.run("d.csv", "out.jsonl", workers=1).errors == 0
+    said = [[w["message"] for w in record["warnings"]] for record in records("out.jsonl")]
+    assert said == [[], ["the row has fewer cells than the table has columns"]]
+
+
+def test_a_line_of_a_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptforge.batch.rows.MAX_ROW_BYTES", 20)
+    for number, text in enumerate((f"id,question{'n' * 20}\n", f"id,question\n1,{'n' * 20}\n"), 1):
+        write("d.csv", text)
+        with pytest.raises(ItemError, match=rf"d.csv:{number}: .*a line longer than"):
+            list(BatchInput("d.csv").rows())
+
+
 def test_a_row_of_csv_with_too_many_cells_fails_alone() -> None:
     write("d.csv", "id,question\n1,a,b\n2,c\n")
     assert batch.run("d.csv", "out.jsonl", workers=1).errors == 1
@@ -447,7 +493,7 @@ def test_input_and_output_may_be_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = run("batch", "memory://rows/none.jsonl", "-o", "out2.jsonl")
     assert lost.code == 4 and "memory://rows/none.jsonl: cannot be read" in lost.err
     with pytest.raises(OptionError, match="templates takes a name or a path; got"):
-        batch.run([{}], here / "out", templates=5)  # type: ignore[arg-type]
+        batch.run([{}], here / "out", templates=5)
     with pytest.raises(OptionError, match=r"s3://b/x\.jsonl is a URL"):
         batch.run(rows, "s3://b/x.jsonl")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)

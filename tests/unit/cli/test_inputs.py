@@ -167,7 +167,6 @@ SAID: dict[str, tuple[int, str]] = {
     "render items.json --workspace nope": (2, '--workspace: there is no folder "nope"'),
     "render items.json --workspace items.json": (2, "--workspace takes a folder"),
     "render @": (4, "@: cannot read it: no such file"),
-    "render a.py:1:5": (4, "a.py:1:5: columns are not read: a.py:1 is line 1, a.py:1-5 a range"),
     "render -a.py": (2, 'there is no option "-a.py"; write ./-a.py for the file'),
     "render a.py -o a.py/b.md": (4, 'a.py/b.md: "a.py" is a file, not a folder'),
     "render a.py --profile ./items.json": (2, "neither a profile's name nor a .yaml file"),
@@ -431,6 +430,8 @@ TEXTS = {
     "values.json": "[1, 2]\n",
     "rows.jsonl": '{"a": 1}\n{"a": 2}\n',
     "package.json": '{"name": "x"}\n',
+    "items.yaml": "- content: a\n",
+    "hits.csv": "content,score\nIt is closed.,0.5\n",
 }
 ITEM_FILES = {
     "cut.json": '[{"content": "a"}, {"con',
@@ -441,18 +442,49 @@ ITEM_FILES = {
 
 
 @pytest.mark.parametrize("name", [*TEXTS, *ITEM_FILES])
-def test_a_file_of_data_among_texts_is_one_unless_it_was_meant_as_items(name: str) -> None:
+def test_a_file_of_data_among_texts_is_one(name: str) -> None:
     text = {**TEXTS, **ITEM_FILES}[name]
     texts = [f"{letter}.py" for letter in "abcd"]
     for each in texts:
-        write(each, "x = 1\n")
+        write(each, f"x = '{each}'\n")
     write(name, text)
-    if name != "package.json":  # beside one text a slip in the keys of items is no text
-        assert f"`--file {name}` takes it as a text" in run("render", "a.py", name).err
-    ran = run("render", *texts, name)  # as of `git ls-files | xargs promptforge render`
-    if name in TEXTS:
-        assert ran.code == 0 and text.strip() in ran.out
-        assert f"note: {name}: read as text: it holds no items [PF201]" in ran.err
-    else:
-        assert f"### {name}" not in ran.out
-        assert f"`--file {name}` takes it as a text [PF606]" in ran.err
+    way_out = f"`--file {name}` takes it as a text"
+    ran = run("render", "a.py", name)  # beside one text a slip in the keys of items is no text
+    assert (way_out in ran.err) == (name not in ("items.yaml", "hits.csv"))
+    write("list", "\n".join([*texts, name]))
+    expected = run("render", "@list", "--max-tokens", "none")
+    assert text.strip() in expected.out
+    ran = run("render", *texts, name, "--max-tokens", "none")  # as of `git ls-files | xargs`
+    assert (ran.code, ran.out) == (0, expected.out)
+    assert ran.err == (
+        f"promptforge: note: read as text among 5 files: {name};"
+        " with --file before each text they are read as items [PF201]\n"
+    )
+    ran = run("render", *(f"--file={each}" for each in texts), name)
+    assert "among" not in ran.err
+
+
+def test_standard_input_among_texts_is_items() -> None:
+    texts = [f"{letter}.py" for letter in "abcd"]
+    for each in texts:
+        write(each, "x = 1\n")
+    ran = run("render", *texts, "-", stdin='[{"content": "one", "name": "hit"}]')
+    assert "### hit" in ran.out and "among" not in ran.err
+
+
+@pytest.mark.parametrize("name", ["a.py", "package.json", "hits.csv", "a.pdf.txt"])
+def test_a_line_of_a_file_is_named_as_compilers_and_addresses_name_it(name: str) -> None:
+    write(name, "".join(f'{{"content": {n}}},\n' for n in range(1, 8)))
+    ranges = {
+        "2": (":2", ":2:7", ":2:7:", ":2:", ":2:7-9", "#L2", "#L2C4"),
+        "2-4": (":2-4", "#L2-L4", "#L2-4", "#L2C1-L4C9"),
+    }
+    for lines, ways in ranges.items():
+        expected = run("render", f"{name}:{lines}")
+        assert expected.code == 0 and '"content": 2' in expected.out
+        assert '"content": 5' not in expected.out
+        for way in ways:
+            ran = run("render", name + way)
+            assert (way, ran.out, ran.err) == (way, expected.out, expected.err)
+    write(f"{name}#L2", "whole")
+    assert "whole" in run("render", "--file", f"{name}#L2").out

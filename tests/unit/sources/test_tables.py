@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -57,7 +60,7 @@ def test_only_line_ends_end_a_row_of_a_table(tmp_path: Path) -> None:
 
 
 def test_a_table_that_has_to_be_a_text_says_so(tmp_path: Path) -> None:
-    for name, row in (("long.csv", f"{'x' * 200_000},1"), ("wide.csv", "a,1,b")):
+    for name, row in (("open.csv", '"x,1'), ("wide.csv", "a,1,b")):
         (tmp_path / name).write_text(f"content,score\n{row}\n")
         said = Diagnostics()
         assert tables.load_table(name, workspace=tmp_path, diagnostics=said) is None
@@ -144,6 +147,64 @@ def test_a_table_is_the_same_from_a_file_a_stream_and_a_store(
     store.pipe("/tables/c.csv", text.encode())
     assert [item.path for item in pf.load("memory://tables/c.csv")] == ["r.md", "b.md"]
     assert [item.path for item in pf.load("memory://tables")] == ["tables/c.csv"]
+
+
+def test_a_cell_may_be_a_page_and_a_row_may_lack_cells(tmp_path: Path) -> None:
+    text = "text,score,name\n" + "word " * 100_000 + ",0.5,a\nshort\n"
+    items, said = _read(text)
+    assert items is not None and [len(item.content or "") for item in items] == [500_000, 5]
+    assert (
+        said[0] == "info: read as a table of 2 records; 1 row lacks cells; --file shows it as text"
+    )
+
+
+@pytest.mark.parametrize("row, cells", [
+    ('1\t"Is it', ["1", '"Is it']),
+    ('1\t"a" b', ["1", '"a" b']),
+    ('1\t"a ""b"" c"', ["1", 'a "b" c']),
+    ('1\t"two\nlines"', ["1", "two\nlines"]),
+    ('"1"\t"two\n\nparts\t3"', ["1", "two\n\nparts\t3"]),
+    ('1\t"tar" and "cpio"', ["1", '"tar" and "cpio"']),
+])  # fmt: skip
+def test_a_quotation_in_a_table_with_tabs_joins_no_rows(row: str, cells: list[str]) -> None:
+    lines = f"id\ttext\n{row}\n2\tplain\n{row}\n".splitlines(keepends=True)
+    table = tables.TableReader(lines)
+    assert list(table) == [cells, ["2", "plain"], cells]
+
+
+def test_a_packed_table_and_packed_lines_are_read(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "c.csv": "\n".join(_ROWS), "d.jsonl": '{"content": "one"}\n{"content": "two"}\n'
+    }  # fmt: skip
+    for name, text in texts.items():
+        Path(name).write_text(text)
+        Path(f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+        expected = run("render", name)
+        assert expected.code == 0
+        ran = run("render", f"{name}.gz")
+        assert (ran.out, ran.err) == (expected.out, expected.err.replace(name, f"{name}.gz"))
+        assert [item.content for item in pf.load(f"{name}.gz")]
+    Path("cut.jsonl.gz").write_bytes(gzip.compress(b"x" * 9000)[:-9])
+    assert "cut.jsonl.gz: cannot be unpacked" in run("render", "cut.jsonl.gz").err
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    store.pipe("/packed/d.jsonl.gz", Path("d.jsonl.gz").read_bytes())
+    assert len(pf.load("memory://packed/d.jsonl.gz")) == 2
+
+
+@given(
+    st.lists(st.lists(st.text("a\"\n,;\t|'é"), min_size=2, max_size=2), min_size=1),
+    st.sampled_from(",;|"),
+)
+def test_rows_that_a_program_wrote_are_read_as_they_were(
+    rows: list[list[str]], delimiter: str
+) -> None:
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL)
+    writer.writerows([["id", "text"], *rows])
+    file.seek(0)
+    table = tables.TableReader(file)
+    assert (table.columns, list(table)) == (["id", "text"], rows)
 
 
 @given(st.text("text,;\t|\" \n-µ'\r"), st.booleans())
