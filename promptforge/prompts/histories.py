@@ -71,6 +71,8 @@ _TYPES_AS_ROLES = {
     **{"SystemMessage": "system", "UserMessage": "user", "AssistantMessage": "assistant"},
     **{"FunctionExecutionResultMessage": "tool", "ToolCallExecutionEvent": "tool"},
     **{"ToolCallRequestEvent": "assistant", "TextMessage": "", "MultiModalMessage": ""},
+    **dict.fromkeys(("ThoughtEvent", "ToolCallSummaryMessage", "StructuredMessage"), ""),
+    **dict.fromkeys(("HandoffMessage", "StopMessage"), ""),
 }
 # An LLM's thoughts are signed or encrypted for its own family, so no other takes them.
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
@@ -267,7 +269,7 @@ class _MessageReader:
         kind = message.get("type")
         if "role" not in message and isinstance(kind, str):
             known = _TYPES_AS_ROLES.get(kind.removesuffix("MessageChunk").lower())
-            known = _TYPES_AS_ROLES.get(kind, known)
+            known = _TYPES_AS_ROLES.get(kind.partition("[")[0], known)  # `StructuredMessage[Plan]`
             if known is None:
                 return self._item(kind, message)
             if not known:  # AutoGen's agents have names of their own
@@ -275,6 +277,8 @@ class _MessageReader:
                 known = "user" if source in ("user", "user_proxy") else "assistant"
                 if source not in ("user", "user_proxy", "assistant"):
                     self.say(f"source {show_value(source)}: read as the assistant", "info")
+            if kind == "ToolCallSummaryMessage":  # they have messages of their own before it
+                message = {k: v for k, v in message.items() if k not in ("tool_calls", "results")}
             # `message_to_dict` of LangChain puts the message into its data.
             message = {**(inner(message, "data") or message), "role": known}
         # LangChain and LlamaIndex keep there what their own fields have no place for.
@@ -628,10 +632,11 @@ class _MessageReader:
         failed = given.get("status") == "error"
         failed |= any(given.get(key) is True for key in ("is_error", "isError"))
         failed |= field == "response" and is_failure(value)
-        # Gemini wraps a result in {"output": …} or {"error": …}.
-        wrapper = "error" if failed and field == "response" else "output"
-        if isinstance(value, dict) and set(value) == {wrapper}:
-            value = value[wrapper]
+        # Gemini wraps a result in {"output": …} or {"error": …}, its SDK in {"result": …}.
+        wrappers = ["error" if failed and field == "response" else "output"]
+        wrappers += ["result"] * (field == "response")
+        if isinstance(value, dict) and [*value] in ([wrapper] for wrapper in wrappers):
+            value = next(iter(value.values()))
         losses: list[Loss] = []
         if given.get("parts"):  # Gemini
             losses.append(self._loss("the images and files of a result were left out"))

@@ -1,6 +1,7 @@
 """Read a Jupyter notebook as Markdown: its cells in their order, each output as text.
 
-The format is nbformat 4 (https://nbformat.readthedocs.io/en/latest/format_description.html).
+The format is nbformat 4 (https://nbformat.readthedocs.io/en/latest/format_description.html), or 3
+with the cells in worksheets.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..text.escape import put_in_fence
@@ -36,10 +38,17 @@ def read_notebook(text: str) -> Notebook | None:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    cells = data.get("cells") if isinstance(data, dict) and "nbformat" in data else None
-    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+    if not isinstance(data, dict) or "nbformat" not in data:
         return None
-    tag = _language(data.get("metadata"))
+    sheets = data.get("worksheets")
+    found = [data, *(sheets if isinstance(sheets, list) else ())]
+    lists = [part["cells"] for part in found if isinstance(part, dict) and "cells" in part]
+    if not lists or not all(isinstance(cells, list) for cells in lists):
+        return None
+    cells = [_as_of_today(cell) for cell in chain(*lists) if isinstance(cell, dict)]
+    if len(cells) < sum(map(len, lists)):
+        return None
+    tag = next(filter(None, (_language(data.get("metadata")), *map(_language_of, cells))), "")
     blocks: list[str] = []
     short: list[str] = []
     left_out = 0
@@ -75,6 +84,20 @@ def _ends(output: str) -> str:
     return "\n".join([*lines[:FIRST_LINES], gap, *lines[-LAST_LINES:]])
 
 
+def _as_of_today(cell: dict[str, Any]) -> dict[str, Any]:
+    """Return a cell of nbformat 3 as one of 4."""
+    if cell.get("cell_type") == "heading":
+        level = cell.get("level")
+        signs = "#" * level if type(level) is int and 0 < level < 7 else "#"
+        return {**cell, "cell_type": "markdown", "source": f"{signs} {_joined(cell.get('source'))}"}
+    return {"source": cell["input"], **cell} if "input" in cell else cell
+
+
+def _language_of(cell: dict[str, Any]) -> str:
+    tag = cell.get("language")
+    return tag.lower() if isinstance(tag, str) else ""
+
+
 def _language(metadata: object) -> str:
     for name, key in (("language_info", "name"), ("kernelspec", "language")):
         part = metadata.get(name) if isinstance(metadata, dict) else None
@@ -104,7 +127,8 @@ def _texts(output: dict[str, Any]) -> Iterator[str]:
     if traceback:
         lines = traceback if isinstance(traceback, list) else [traceback]
         yield COLOR.sub("", "\n".join(map(_joined, lines))).strip("\n")
-    yield COLOR.sub("", _joined(output.get("text"))).strip("\n")
+    if output.keys().isdisjoint(("png", "jpeg", "svg")):  # as nbformat 3 has pictures
+        yield COLOR.sub("", _joined(output.get("text"))).strip("\n")
     data = output.get("data")
     if isinstance(data, dict) and not any(key.startswith("image/") for key in data):
         for kind in ("text/markdown", "text/plain"):

@@ -106,11 +106,8 @@ def _attributes(value: Any) -> Fields:
         from google.protobuf.json_format import MessageToDict
 
         return text_keys(MessageToDict(value))
-    if hasattr(type(value), "to_dict"):  # Pinecone's models hide their fields; Google's classes
-        own = hasattr(value, "to_dict")
-        made = value.to_dict() if own else type(value).to_dict(value)
-        if issubclass(type(made), dict):
-            return text_keys(made)
+    if hasattr(type(value), "to_dict") and (written := _as_written(value)) is not None:
+        return written
     if hasattr(type(value), "keys") and hasattr(type(value), "__getitem__"):  # sqlite3.Row
         return {exact_str(key): value[key] for key in list(value.keys())}
     if hasattr(type(value), "__struct_fields__"):
@@ -118,6 +115,17 @@ def _attributes(value: Any) -> Fields:
     if hasattr(type(value), "__slots__") and not hasattr(value, "__dict__"):
         return {name: getattr(value, name) for name in type(value).__slots__}
     return {k: v for k, v in vars(value).items() if not k.startswith("_")}
+
+
+def _as_written(value: Any) -> Fields | None:
+    """Return what an object writes by `to_dict`: Pinecone's models, Google's classes."""
+    own = hasattr(value, "to_dict")
+    made = value.to_dict() if own else type(value).to_dict(value)
+    about = getattr(value, "meta", None)
+    if hasattr(type(about), "to_dict") and {"id", "index"} <= about.to_dict().keys():
+        found = {f"_{key}": each for key, each in about.to_dict().items()}
+        return {**found, "_source": made}  # a hit of Elasticsearch's DSL
+    return text_keys(made) if issubclass(type(made), dict) else None
 
 
 @guarded

@@ -851,6 +851,39 @@ def test_messages_of_autogen_have_roles_by_their_types() -> None:
         assert (made.id, made.arguments, given.text) == ("c1", call["arguments"], "30 days")
 
 
+def test_messages_of_autogen_that_carry_a_text_are_read() -> None:
+    call = {"id": "c1", "arguments": "{}", "name": "search"}
+    result = {"content": "30 days", "name": "search", "call_id": "c1", "is_error": False}
+    history: list[dict[str, Any]] = [
+        {"content": "Look it up.", "type": "ThoughtEvent"},
+        {"content": [call], "type": "ToolCallRequestEvent"},
+        {"content": [result], "type": "ToolCallExecutionEvent"},
+        {"content": "30", "type": "ToolCallSummaryMessage", "tool_calls": [call], "results": [result]},
+        {"content": {"days": 30}, "type": "StructuredMessage[Answer]", "format_string": None},
+        {"content": "Over to you.", "target": "b", "context": [], "type": "HandoffMessage"},
+        {"content": "TERMINATE", "type": "StopMessage"},
+    ]  # fmt: skip
+    diagnostics = Diagnostics()
+    read = read_history([{**each, "source": "assistant"} for each in history], "h", diagnostics)
+    assert [message.role for message in read] == ["assistant", "tool", "assistant"]
+    assert [getattr(block, "text", "a call") for message in read for block in message.blocks] == [
+        *("Look it up.", "a call", "30 days", "30", '{"days": 30}', "Over to you.", "TERMINATE"),
+    ]  # fmt: skip
+    assert [each.severity for each in diagnostics] == ["info", "info"]
+
+
+@pytest.mark.parametrize("response", [
+    {"result": "Sunny"}, {"output": "Sunny"}, {"error": "Sunny"}
+])  # fmt: skip
+def test_a_response_to_gemini_is_unwrapped(response: dict[str, str]) -> None:
+    call = {"functionCall": {"id": "1", "name": "get", "args": {}}}
+    answer = {"functionResponse": {"id": "1", "name": "get", "response": response}}
+    history = [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
+    [output] = read_history(history, "history", Diagnostics())[-1].blocks
+    assert isinstance(output, ToolOutput)
+    assert (output.text, output.failed) == ("Sunny", "error" in response)
+
+
 @dataclass
 class _Order:
     number: int

@@ -132,3 +132,27 @@ def test_long_outputs_lose_their_middle_before_any_cell_goes(tmp_path: Path) -> 
     assert "model.fit(x)" in short and "# Conclusion" in short
     whole = run("render", "n.ipynb", "--max-tokens", "none", cwd=tmp_path).out
     assert "epoch 1000\n" in whole and "left out" not in whole
+
+
+def test_a_notebook_with_worksheets_is_read_as_one_of_today() -> None:
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": ["Kettles"]},
+        {"cell_type": "markdown", "source": ["They boil."]},
+        {"cell_type": "code", "language": "python", "input": ["boil()"], "outputs": [
+            {"output_type": "stream", "stream": "stdout", "text": ["hot\n"]},
+            {"output_type": "pyout", "text": ["100"]},
+            {"output_type": "pyerr", "traceback": ["Traceback", "E: dry"]},
+            {"output_type": "display_data", "png": "aaaa", "text": ["<Figure>"]},
+        ]},
+    ]  # fmt: skip
+    data = {
+        "nbformat": 3,
+        "metadata": {},
+        "worksheets": [{"cells": cells[:2]}, {"cells": cells[2:]}],
+    }
+    found = read_notebook(json.dumps(data))
+    assert found is not None and (found.cells, found.left_out, found.unread) == (3, 1, 0)
+    outputs = "".join(f"\n\n```text\n{text}\n```" for text in ("hot", "100", "Traceback\nE: dry"))
+    assert found.text == "## Kettles\n\nThey boil.\n\n```python\nboil()\n```" + outputs
+    for wrong in ([{"cells": 1}], [{"cells": [1]}], [1], []):
+        assert read_notebook(json.dumps({"nbformat": 3, "worksheets": wrong})) is None

@@ -238,3 +238,27 @@ def test_two_columns_of_one_name_are_both_there(library: str) -> None:
     else:
         (item,) = load(module.table([["one"], ["two"]], names=["text", "text"]))
     assert item.content == "one" and "two" in str(item.metadata)
+
+
+class _Attributes:
+    """Values as Elasticsearch's DSL holds them."""
+
+    def __init__(self, **values: Any) -> None:
+        self._values = values
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._values
+
+
+def test_a_hit_of_elasticsearchs_dsl_keeps_its_id_and_score() -> None:
+    hits = []
+    for number in (1, 2):
+        hit = _Attributes(title="Tar", text=f"tar archives {number} files")
+        hit.meta = _Attributes(index="docs", id=f"a{number}", score=3.5 - number)  # type: ignore[attr-defined]
+        hits.append(hit)
+    items = load_records(hits, where="items", diagnostics=Diagnostics())
+    assert [(item.id, item.score, item.score_order) for item in items] == [
+        ("a1", 2.5, "higher"), ("a2", 1.5, "higher")
+    ]  # fmt: skip
+    assert (items[0].name, items[0].content) == ("Tar", "tar archives 1 files")
+    assert items[0].metadata == {"_index": "docs", "title": "Tar", "score": 2.5}
