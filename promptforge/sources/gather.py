@@ -320,22 +320,18 @@ def _named(load: Callable[[], list[Item] | Item], most: int = 1, *, sure: int = 
     return [replace(item, named=place < sure) for place, item in enumerate(items)]
 
 
-def _load_table_or_text(
-    path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]
-) -> list[Item]:
-    items = load_table(path, **near)
-    return read() if items is None else items
-
-
 def _load_items_or_text(
     path: str, read: Callable[[], list[Item]], near: Mapping[str, Any]
 ) -> list[Item]:
     """Return the items of a file, or a file of text without a name that tells, such as LICENSE.
 
-    So is one that holds a single object that is no item, such as `package.json`.
+    So is a table of data, and a single object that is no item, such as `package.json`.
     """
     from .piped import begins_as_json
 
+    if is_table(path):
+        items = load_table(path, **near)
+        return read() if items is None else items
     said = Diagnostics()
     try:
         items = load_items(path, **{**near, "diagnostics": said})
@@ -404,9 +400,10 @@ def _item_loaders(
     from .piped import load_stream
 
     are_many = len(wanted.items) >= MIN_MANY_FILES
-    data = [path for path in wanted.items if _may_hold_items(path, wanted.workspace)]
+    files = [path for path in wanted.items if not is_stream(path)]
+    data = [path for path in files if is_table(path) or not is_text_source(path, wanted.workspace)]
     # In `git ls-files | xargs promptforge render` a file of data is a file as in a folder.
-    is_list = are_many and len(data) < sum(not is_stream(path) for path in wanted.items)
+    is_list = are_many and len(data) < len(files)
     named = [path for path in data if is_table(path) or language_of(path) in ("json", "yaml")]
     if is_list and named:
         message = f"read as text among {len(wanted.items)} files: "
@@ -420,16 +417,8 @@ def _item_loaders(
             yield path, partial(load_stream, path, stream_name=wanted.stream_name, **near)
         elif is_list or path not in data:
             yield path, texts
-        elif is_table(path):
-            yield path, partial(_load_table_or_text, path, texts, near)
         else:
             yield path, partial(_load_items_or_text, path, texts, near)
-
-
-def _may_hold_items(path: str, workspace: StrPath) -> bool:
-    if is_stream(path):
-        return False
-    return is_table(path) or not is_text_source(path, workspace)
 
 
 def _load_url(url: str, diagnostics: Diagnostics, wanted: FolderFilter) -> list[Item]:

@@ -121,7 +121,7 @@ def _as_written(value: Any) -> Fields | None:
     """Return what an object writes by `to_dict`: Pinecone's models, Google's classes."""
     own = hasattr(value, "to_dict")
     made = value.to_dict() if own else type(value).to_dict(value)
-    about = getattr(value, "meta", None)
+    about: Any = getattr(value, "meta", None)
     if hasattr(type(about), "to_dict") and {"id", "index"} <= about.to_dict().keys():
         found = {f"_{key}": each for key, each in about.to_dict().items()}
         return {**found, "_source": made}  # a hit of Elasticsearch's DSL

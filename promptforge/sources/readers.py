@@ -245,9 +245,18 @@ def _read_matches(record: Fields, notes: Any) -> Fields:
     return {"kind": "code", "content": text, **fields, "metadata": metadata}
 
 
+def _read_sarif(record: Fields, notes: Any) -> Fields:
+    place = mapping(mapping(record["locations"][0]).get("physicalLocation"))
+    region = mapping(place.get("region"))
+    lines = {"start_line": region.get("startLine"), "end_line": region.get("endLine")}
+    path = mapping(place.get("artifactLocation")).get("uri")
+    told = {key: value for key, value in {"path": path, **lines}.items() if value is not None}
+    return read_hit({**record, **told}, _ROW, notes)
+
+
 _READERS: dict[str, Callable[[Fields, Any], Fields]] = {
     # The words are an LLM's own, and what it cites is elsewhere.
-    "answer": lambda record, notes: {"content": None},
+    **dict.fromkeys(("answer", "frame"), lambda record, notes: {"content": None}),
     "chunk": _read_chunk,
     "entity": _read_entity,
     "langchain": lambda record, notes: read_document(mapping(record["kwargs"]), _LANGCHAIN),
@@ -256,6 +265,7 @@ _READERS: dict[str, Callable[[Fields, Any], Fields]] = {
     "node": _read_node,
     "rag": _read_rag,
     "ripgrep": _read_ripgrep,
+    "sarif": _read_sarif,
 }
 
 

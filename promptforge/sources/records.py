@@ -42,6 +42,7 @@ from .shapes import (
     ITEM_FIELDS,
     Inside,
     describe,
+    find_shape,
     is_failure,
     is_pair,
     open_answer,
@@ -134,6 +135,9 @@ class _Loading:
         into.append(item)
 
     def _read_inside(self, record: object, error: ItemError, into: list[Item]) -> None:
+        shape = find_shape(fields_of(record) or {})
+        if shape is not None and shape.read == "frame":  # it has no text, and means none
+            return
         inside = search_inside(record)
         found: list[list[Item]] = []
         notes = Diagnostics()

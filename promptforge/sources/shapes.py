@@ -37,6 +37,7 @@ MAX_KEY_CHARACTERS = 5_000
 """Characters of all keys of an object that are read in any spelling; more is no record."""
 _OWN_FIELDS = ("kind", "required", "origin", "named", "score_order")
 """Fields of an item that a flat record may set; in the body of a store's hit they are its own."""
+_LINE_KEYS = {key.partition(".")[0] for key in (*KEYS["start_line"], *KEYS["end_line"])}
 _LABEL_KEYS = (*KEYS["id"], *KEYS["name"], *KEYS["place"], *KEYS["number"])
 URL_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PATH = re.compile(r"[./\\]")
@@ -177,8 +178,10 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
         found.setdefault("url" if is_url else "path", place)
     if type(metadata.get("language")) is str:
         found["language"] = metadata["language"]
+    if _LINE_KEYS.isdisjoint(metadata):
+        return found
     for field in ("start_line", "end_line"):
-        value = metadata.get(field)
+        value = next((v for key in KEYS[field] if (v := look(metadata, key)) is not MISSING), None)
         if type(value) is str and value.isdecimal() and len(value) < 10:  # a cell of CSV
             value = int(value)
         if type(value) is int and value >= 0:

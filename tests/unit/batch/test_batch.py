@@ -493,7 +493,7 @@ def test_input_and_output_may_be_urls(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = run("batch", "memory://rows/none.jsonl", "-o", "out2.jsonl")
     assert lost.code == 4 and "memory://rows/none.jsonl: cannot be read" in lost.err
     with pytest.raises(OptionError, match="templates takes a name or a path; got"):
-        batch.run([{}], here / "out", templates=5)
+        batch.run([{}], here / "out", templates=5)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match=r"s3://b/x\.jsonl is a URL"):
         batch.run(rows, "s3://b/x.jsonl")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)

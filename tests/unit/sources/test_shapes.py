@@ -18,6 +18,7 @@ from places import DATA
 import promptforge as pf
 from promptforge.errors import Diagnostics, ItemError
 from promptforge.model import Item
+from promptforge.sources.item_files import parse_items
 from promptforge.sources.records import load_records
 from promptforge.sources.shapes import open_answer
 
@@ -1077,3 +1078,98 @@ def test_metadata_of_an_item_may_be_json() -> None:
         [{"content": TAR, "metadata": json.dumps(ABOUT)}], where="items", diagnostics=Diagnostics()
     )
     assert item.metadata == ABOUT
+
+
+_SARIF = {
+    "ruleId": "py/sql", "message": {"text": "A query of a user."}, "locations": [
+        {"physicalLocation": {
+            "artifactLocation": {"uri": "src/db.py"}, "region": {"startLine": 12, "endLine": 14}
+        }}
+    ],
+}  # fmt: skip
+_OF_TOOLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "Semgrep": (
+        {"results": [{
+            "check_id": "x.eval", "path": "a.py", "start": {"line": 3, "col": 1},
+            "end": {"line": 4}, "extra": {"message": "Detected eval().", "lines": "eval(x)"},
+        }], "errors": []},
+        {"content": "Detected eval().", "path": "a.py", "start_line": 3, "end_line": 4},
+    ),
+    "Ruff": (
+        [{
+            "code": "F401", "filename": "/a.py", "message": "`os` imported but unused",
+            "location": {"column": 8, "row": 1}, "end_location": {"column": 10, "row": 2},
+        }],
+        {"content": "`os` imported but unused", "path": "/a.py", "start_line": 1, "end_line": 2},
+    ),
+    "Bandit": (
+        {"errors": [], "results": [{
+            "filename": "a.py", "issue_text": "An insecure function is used.", "line_number": 2
+        }]},
+        {"content": "An insecure function is used.", "path": "a.py", "start_line": 2},
+    ),
+    "SARIF": (
+        {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x"}}, "results": [_SARIF]}]},
+        {"content": "A query of a user.", "path": "src/db.py", "start_line": 12, "end_line": 14},
+    ),
+    "pytest": (
+        {"exitcode": 1, "tests": [{
+            "nodeid": "test_a.py::test_x", "lineno": 3, "outcome": "failed", "call": {
+                "crash": {"message": "assert 1 == 2"}, "longrepr": "E  assert 1 == 2",
+                "traceback": [{"path": "a.py", "message": "AssertionError"}],
+            },
+        }]},
+        {"content": "E  assert 1 == 2", "id": "test_a.py::test_x"},
+    ),
+    "Jira": (
+        {"startAt": 0, "issues": [{
+            "id": "1", "key": "PF-1",
+            "fields": {"summary": "Crash", "description": "It crashes when it starts."},
+        }]},
+        {"content": "It crashes when it starts.", "summary": "Crash", "id": "1"},
+    ),
+    "Confluence": (
+        {"results": [{
+            "id": "7", "title": "Refunds", "body": {"storage": {"value": "<p>A week.</p>"}},
+        }], "size": 1},
+        {"content": "<p>A week.</p>", "name": "Refunds", "id": "7"},
+    ),
+    "Zendesk": (
+        {"tickets": [{"id": 3, "subject": "Help", "description": "The fire is colorful."}]},
+        {"content": "The fire is colorful.", "id": "3"},
+    ),
+    "Slack": (
+        {"ok": True, "messages": {"total": 1, "matches": [
+            {"text": "The deploy failed.", "permalink": "https://x.org/p1", "score": 0.5}
+        ]}},
+        {"content": "The deploy failed.", "url": "https://x.org/p1", "score": 0.5},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", _OF_TOOLS)
+def test_what_tools_report_is_read_from_a_file_and_in_python(tool: str) -> None:
+    given, expected = _OF_TOOLS[tool]
+    for items in (
+        load_records(given, where="items", diagnostics=Diagnostics()),
+        parse_items(json.dumps(given), where="a.json", diagnostics=Diagnostics()),
+    ):
+        [item] = items
+        assert {key: getattr(item, key) for key in expected} == expected
+
+
+def test_the_frames_of_ripgrep_and_pictures_of_a_tool_are_no_texts() -> None:
+    line = {"path": {"text": "a.py"}, "lines": {"text": "x = 1\n"}, "line_number": 3}
+    records = [
+        {"type": "begin", "data": {"path": {"text": "a.py"}}},
+        {"type": "match", "data": line},
+        {"type": "end", "data": {"path": {"text": "a.py"}, "stats": {}}},
+        {"type": "summary", "data": {"elapsed_total": {"human": "0.1s"}, "stats": {}}},
+    ]
+    said = Diagnostics()
+    [item] = load_records(records, where="items", diagnostics=said)
+    assert (item.content, item.path, item.start_line, list(said)) == ("x = 1", "a.py", 3, [])
+    picture = {"type": "image", "data": "aGVsbG8gd29ybGQ=", "mimeType": "image/png"}
+    answer = {"content": [{"type": "text", "text": "It is here."}, picture], "isError": False}
+    [item] = load_records(answer, where="items", diagnostics=said)
+    assert (item.content, [each.code for each in said]) == ("It is here.", ["PF204"])
