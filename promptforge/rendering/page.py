@@ -304,6 +304,8 @@ class Page:
             return self
         page = copy(self)
         page._last, page._shows_sources = None, shown
+        if "shortener" in page.__dict__:
+            page.__dict__["shortener"] = self.shortener.on(page, ())
         return page
 
     def with_blanks(self, packed: Plan, limit: Cost, sections: SectionLimits) -> Plan:
@@ -603,7 +605,9 @@ class LowerBounds:
     """Lower bounds of costs in tokens: refused items cannot fit, the others may not fit either."""
 
     def __init__(self, page: Page) -> None:
-        self._page = page
+        # No page: a circle of both, and all that they hold, would wait for the garbage collector.
+        self._views, self._layout, self._options = page.views, page.layout, page.options
+        self._shared_end_tokens = page.shared_end_tokens
         self._items = page.candidates.pool
         self._columns = page.candidates.columns
         self._counter = page.counter
@@ -640,12 +644,12 @@ class LowerBounds:
         )
 
         def texts(variant: Variant) -> list[str]:
-            return [self._page.views.bare(item, variant) for item in (bare, labelled)]
+            return [self._views.bare(item, variant) for item in (bare, labelled)]
 
         try:
             shows = all(_SENTINEL in text for text in texts(Variant("content", _SENTINEL)))
             tokens, cut = (
-                min(self._page.count([text]) for text in texts(variant))
+                min(self._counter.count_parts([text]) for text in texts(variant))
                 for variant in (Variant("content", ""), EMPTY_VARIANT)
             )
         except TemplateError:  # a template for items with more fields than these
@@ -659,11 +663,11 @@ class LowerBounds:
         shown = min(variant.text, item.summary or variant.text, key=len)
         if len(shown) > 3 * tokens:
             empty = self.empty_cost(item.kind)
-            left = int(tokens) + self._page.shared_end_tokens - empty.tokens
+            left = int(tokens) + self._shared_end_tokens - empty.tokens
             if empty.shows and self._exceeds(shown, left):
                 return False
         if length > 16 * tokens + HUGE_TEXT_CHARACTERS:
-            text = self._page.text(index, variant)
+            text = str(self._views.view(index, variant)["text"])
             return self._counter.count_upto(text, int(tokens)) <= tokens
         return True
 
@@ -672,7 +676,7 @@ class LowerBounds:
         # What mostly fits is counted anyway.
         if sum(map(self._lengths.__getitem__, indices)) <= MIN_CHARACTERS_PER_TOKEN * tokens:
             return False
-        shared, items = self._page.shared_end_tokens, self._columns.items
+        shared, items = self._shared_end_tokens, self._columns.items
         empty = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
         for index in indices:
             least = empty[items[index].kind]
@@ -690,7 +694,7 @@ class LowerBounds:
         kinds = {kind: self.empty_cost(kind) for kind in self._columns.every_kind}
         reach = tokens
         if not trim or tokens > MAX_UNUSED_TOKENS:
-            reach += self._page.shared_end_tokens
+            reach += self._shared_end_tokens
         left = {kind: int(reach) - e.tokens for kind, e in kinds.items() if e.tokens <= reach}
         cuttable = {kind for kind in left if trim and kinds[kind].cut <= tokens}
         if not left:
@@ -724,8 +728,8 @@ class LowerBounds:
     def _least_tokens(self, text: str, limit: int) -> int:
         text = text[: self._max_characters]
         printed = None
-        if not self._page.options.number_lines:  # numbers join the blanks of their lines
-            printed = self._page.layout.syntax.printed_at_least(text, 48 * (limit + 1))
+        if not self._options.number_lines:  # numbers join the blanks of their lines
+            printed = self._layout.syntax.printed_at_least(text, 48 * (limit + 1))
         if printed is None:
             return self._counter.words_at_least(text, limit)
         return self._counter.at_least(printed, limit)

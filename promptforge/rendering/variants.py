@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from weakref import proxy
 
 from ..packing.types import (
     CHARACTERS_PER_TOKEN,
@@ -90,7 +91,10 @@ class Shortener:
     """Shorter variants of the items of one page."""
 
     def __init__(self, page: Page) -> None:
-        self._page, self._counter = page, page.counter
+        # The page holds this, and with it thousands of objects: as a circle these would wait for the
+        # garbage collector.
+        self._page: Page = proxy(page)
+        self._counter = page.counter
         self.known = defaultdict[str, dict[tuple[object, ...], Any]](dict)
         """Name of a method → item, and what else was given → what it returned."""
         self._beside: list[float] = []
@@ -99,7 +103,7 @@ class Shortener:
     def on(self, page: Page, changed: Collection[int]) -> Shortener:
         """Return the same on a page where the items in `changed` are others."""
         moved = copy(self)
-        moved._page = page
+        moved._page = proxy(page)
         if not changed:  # to be packed anew
             moved._beside = []
         moved.known = defaultdict(dict)
