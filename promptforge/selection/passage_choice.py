@@ -293,16 +293,18 @@ class _Chooser:
         heapq.heappush(self._heap, (-value, number, passage))
 
     def _push_best(self, number: int) -> None:
-        best = self._best(self._weighed(number))
+        document = self._weighed(number)
+        best = self._best(document)
         if best is not None:
-            self._push(number, best)
+            heapq.heappush(self._heap, (-self._value(document, best), number, best))
 
     @staticmethod
     def _best(document: _Document) -> int | None:
         match, left = document.match, document.left
         if left is None:
             left = [p for p in range(len(match)) if p not in document.headings]
-            left.sort(key=lambda p: (match[p], -p))
+            if len(left) > 1:
+                left.sort(key=lambda p: (match[p], -p))
             document.left = left
         while left and left[-1] in document.done:
             left.pop()
@@ -404,7 +406,9 @@ class _Chooser:
     def _extra(self, number: int, passage: int) -> float:
         """Return the cost beside the passage's own: missing headings, and its document's header."""
         document = self._documents[number]
-        extra = sum(self._cost(number, p) + self._gap for p in document.missing(passage))
+        extra: float = 0
+        if document.under:
+            extra = sum(self._cost(number, p) + self._gap for p in document.missing(passage))
         if not document.opened:
             extra += self._header(number) + self._gap
         return extra
@@ -412,9 +416,9 @@ class _Chooser:
 
 def _shares_of_worth(match: Sequence[float], document: _Document) -> list[float]:
     """Return the share that each passage has of its worth by what it, and its line, say."""
-    best = max(match, default=0.0)
     shares = [1.0 if each > 0 else SILENT_SHARE for each in match]
-    if best <= 0:
+    best = max(match, default=0.0)
+    if best <= 0 or len(match) == 1:
         return shares
     for start, end in pairwise(document.ends):
         share = 1 - LINE_SHARE * (1 - max(match[start:end]) / best)
