@@ -304,8 +304,7 @@ class Page:
             return self
         page = copy(self)
         page._last, page._shows_sources = None, shown
-        if "shortener" in page.__dict__:
-            page.__dict__["shortener"] = self.shortener.on(page, ())
+        page.__dict__.pop("shortener", None)
         return page
 
     def with_blanks(self, packed: Plan, limit: Cost, sections: SectionLimits) -> Plan:

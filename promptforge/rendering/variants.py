@@ -91,8 +91,7 @@ class Shortener:
     """Shorter variants of the items of one page."""
 
     def __init__(self, page: Page) -> None:
-        # The page holds this, and with it thousands of objects: as a circle these would wait for the
-        # garbage collector.
+        # As a circle the page, and all that it holds, would wait for the garbage collector.
         self._page: Page = proxy(page)
         self._counter = page.counter
         self.known = defaultdict[str, dict[tuple[object, ...], Any]](dict)

@@ -303,8 +303,7 @@ class _Chooser:
         match, left = document.match, document.left
         if left is None:
             left = [p for p in range(len(match)) if p not in document.headings]
-            if len(left) > 1:
-                left.sort(key=lambda p: (match[p], -p))
+            left.sort(key=lambda p: (match[p], -p))
             document.left = left
         while left and left[-1] in document.done:
             left.pop()
@@ -406,9 +405,7 @@ class _Chooser:
     def _extra(self, number: int, passage: int) -> float:
         """Return the cost beside the passage's own: missing headings, and its document's header."""
         document = self._documents[number]
-        extra: float = 0
-        if document.under:
-            extra = sum(self._cost(number, p) + self._gap for p in document.missing(passage))
+        extra = sum(self._cost(number, p) + self._gap for p in document.missing(passage))
         if not document.opened:
             extra += self._header(number) + self._gap
         return extra

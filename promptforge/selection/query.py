@@ -5,7 +5,7 @@ import operator
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, MutableSequence, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple, TypeVar
 from weakref import proxy
@@ -78,7 +78,9 @@ class Relevance(ABC):
     def __init__(self, asked: Question, read: Sequence[int]) -> None:
         """Take the question, and the indices of the items that are read closely."""
         self._asked = asked
-        self._divided: dict[int, Pieces | None] = {}
+        own = proxy(self)  # a circle would wait for the garbage collector, with all that it holds
+        self.divide: Callable[[int], Pieces | None] = cache(lambda index: own._divide(index))
+        """Returns the passages of an item's text by its index, or `None` if it is one."""
         self.index_of = list(read)
         """Number of a document in the evidence → index of the item; only those read closely."""
         self.number_of = {index: number for number, index in enumerate(self.index_of)}
@@ -108,12 +110,6 @@ class Relevance(ABC):
     def match_pieces(self, pieces: Pieces) -> Mapping[int, float]:
         """Return the pieces that answer of a text which was one passage, and is cut now."""
         return {}
-
-    def divide(self, index: int) -> Pieces | None:
-        """Return the passages of an item's text by its index, or `None` if it is one."""
-        if index not in self._divided:
-            self._divided[index] = self._divide(index)
-        return self._divided[index]
 
     def answer(self, index: int) -> str | None:
         """Return the shortest text of an item that answers; None where its passages do, or all."""
@@ -166,16 +162,10 @@ class QueryRelevance(Relevance):
             )
             for index, item in ((index, asked.items[index]) for index in self.index_of)
         ]
-        has_measure = embed is not None or asked.reranker is not None
+        own = proxy(self)  # as for `divide`
+        measure = (lambda numbers: own._measure(numbers)) if embed or asked.reranker else None
         self._variants: dict[str, TrimmedVariants] = {}
-        # As a circle both would wait for the garbage collector, with all that is known of the texts.
-        own: QueryRelevance = proxy(self)
-        self.evidence = Evidence(
-            asked.queries,
-            documents,
-            lambda number: own._passages(number),
-            (lambda numbers: own._measure(numbers)) if has_measure else None,
-        )
+        self.evidence = Evidence(asked.queries, documents, lambda n: own._passages(n), measure)
 
     @property
     def has_evidence(self) -> bool:
