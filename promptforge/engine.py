@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .sources.jobs import Job as Job
     from .sources.objects import table_rows as table_rows
     from .sources.text_files import Search as Search
+    from .sources.text_files import split_range as split_range
     from .syntax.syntax import Syntax as Syntax
     from .syntax.syntaxes import FORMAT_EXTENSIONS as FORMAT_EXTENSIONS
     from .syntax.syntaxes import format_of as format_of
@@ -42,7 +43,7 @@ _HOMES = {
     "sources.item_files": "load_messages",
     "sources.jobs": "Job",
     "sources.objects": "table_rows",
-    "sources.text_files": "Search",
+    "sources.text_files": "Search split_range",
     "syntax.syntax": "Syntax",
     "syntax.syntaxes": "FORMAT_EXTENSIONS format_of known_syntax",
     "templating.language": "Fields",

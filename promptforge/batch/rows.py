@@ -29,7 +29,7 @@ from typing import IO, Any, NamedTuple, cast
 import msgspec
 
 from ..config.options import OPTION_VOCABULARY, Options
-from ..engine import Job, SourceRequest, gather, load_messages, table_rows
+from ..engine import Job, SourceRequest, gather, load_messages, split_range, table_rows
 from ..errors import (
     Diagnostics,
     ItemError,
@@ -44,6 +44,7 @@ from ..errors import (
 from ..files import YAML_SUFFIXES, Folders, folder_paths, is_pattern, is_url
 from ..files.access import leads_outside, note_stream, open_stream, show_path
 from ..files.stores import list_url, local_copy
+from ..files.tables import TableError, TableReader, is_table
 from ..model import Item
 from ..prompts.histories import read_history
 from ..prompts.messages import Message
@@ -54,8 +55,6 @@ from ..sources.item_files import decode_json, report_repeated_keys
 from ..sources.jobs import job_of
 from ..sources.objects import is_there, without_point
 from ..sources.shapes import ITEM_FIELDS
-from ..sources.tables import TableError, TableReader, is_table
-from ..sources.text_files import split_range
 from ..text.format import plural
 from ..text.words import late_pattern, late_property
 from ..trimming.python import parse_python

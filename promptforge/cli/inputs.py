@@ -578,7 +578,7 @@ def _listed_files(path: str, given: Mapping[str, Any]) -> list[str]:
     the user's in the folder of temporary files, outside of the workspace. What comes through a pipe
     is the user's own.
     """
-    from ..sources.text_files import split_range
+    from ..engine import split_range
     from ..sources.workspace import is_stream, read_named
 
     text, _ = read_named(path, workspace=typed_access(), diagnostics=Diagnostics(), names=True)

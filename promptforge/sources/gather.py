@@ -23,6 +23,7 @@ from ..errors import Diagnostics, ItemError, OptionError, Severity, list_names, 
 from ..files import is_pattern, is_url
 from ..files.access import StrPath, show_path
 from ..files.stores import list_url, local_copy
+from ..files.tables import is_table
 from ..model import MAX_CHANGES_NAMED, Item, LoadedItems
 from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.languages import language_of
@@ -35,7 +36,7 @@ from .man import load_man_page
 from .patterns import name_unmatched, narrow_down
 from .records import interleave, load_records
 from .secret_scan import SecretScan
-from .tables import is_table, load_table
+from .tables import load_table
 from .text_files import Search, is_text_source, load_documents, load_files, search_files
 from .workspace import BinaryFileError, is_stream, read_named, refuse_repository
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError
 from ..files.access import StrPath
+from ..files.tables import is_table
 from ..model import Item
 from ..text.detection import detect_language
 from ..text.format import plural
@@ -20,7 +21,7 @@ from .changes import change_items
 from .intended import KEY_OF_TEXT, holds_fields
 from .item_files import NoItemsError, decode_json, parse_items
 from .notebook import COLOR
-from .tables import is_table, parse_table
+from .tables import parse_table
 from .text_files import file_item, notebook_item
 from .workspace import read_named
 
