@@ -10,6 +10,7 @@ import codecs
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..errors import TokenizerError, call_foreign
@@ -19,10 +20,14 @@ from ..text.characters import normalize
 from ..text.escape import SURROGATE
 from ..text.words import (
     BLANK_CHARACTERS,
+    Unit,
     first_split_point,
+    is_split_point,
     last_split_point,
+    last_unit_end,
     late_pattern,
     split_at_points,
+    unit_ends,
 )
 from .counters import MAX_CHARS_CACHED, Counter, RecentCache, require_text
 from .vocabulary import LookupEncoder, speed_up_pattern
@@ -38,8 +43,12 @@ MIN_CHARS_RECALLED = 256
 """A shorter text is counted sooner than it is looked up among those of earlier runs."""
 MIN_CHARS_SPLIT = 16
 """A shorter part is not searched for split points."""
-MAX_CHARS_TRIED = 4096
-"""Characters, up to a split point, in which a cut looks for its place."""
+_MAX_CHARS_TRIED = 1024
+"""In so many characters without a split point, a cut tries every end of a unit."""
+_MAX_SINGLE_STEPS = 16
+"""Ends of a unit that a cut tries one by one; then its steps grow."""
+_MAX_GROWTH = 16
+"""Where there is no split point, a cut looks at most so many times as far next."""
 # A run before a line end does not count: it is one piece with the line end.
 _LONG_BLANKS = late_pattern(
     rf"(?<![{BLANK_CHARACTERS}])[{BLANK_CHARACTERS}]{{{MIN_BLANKS_APART},}}+(?![\r\n])"
@@ -97,6 +106,7 @@ class BytePairCounter(Counter):
         self._parts: RecentCache[_Part] = RecentCache(
             MAX_CHARS_CACHED, lambda part: len(part.head or "") + len(part.tail)
         )
+        self._cut_last: tuple[str, int, _Edge | None] = ("", 0, None)
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`; half of a surrogate pair counts as U+FFFD."""
@@ -198,19 +208,27 @@ class BytePairCounter(Counter):
                 return limit + 1
         return total
 
-    def counted_beginning(self, text: str, n: int) -> tuple[int, int]:
-        """Return the end of a beginning of at most `n` tokens, a split point, and these tokens."""
-        place, tokens = 0, 0
-        if self._additive and not self._normal_form:
-            for stretch in split_at_points(text, MAX_CHARS_TRIED):
-                # A megabyte without a split point is not counted for few tokens of it.
-                more = n + 1
-                if len(stretch) <= MAX_CHARS_TRIED + 8 * (n - tokens):
-                    more = self.count(stretch)
-                if tokens + more > n:
-                    break
-                place, tokens = place + len(stretch), tokens + more
-        return place, tokens
+    def cut(self, text: str, n: int, unit: Unit) -> str:
+        """Cut with one count of about as much as `n` tokens take; see `Counter.cut`.
+
+        A cut at a line is the longest there is, unless more than 1,024 characters of line ends
+        stand there.
+        """
+        if n <= 0:
+            return ""
+        if not self._additive or self._normal_form:
+            return super().cut(text, n, unit)
+        # Callers cut one text at each unit in turn, and the edge is the same for all of them.
+        last, limit, edge = self._cut_last
+        if n != limit or text != last:
+            edge = _find_edge(text, n, self)
+            if len(text) <= MAX_CHARS_CACHED:
+                self._cut_last = (text, n, edge)
+            else:
+                self._cut_last = ("", 0, None)
+        if edge is None:
+            return super().cut(text, n, unit)
+        return _cut_at_edge(text, n, unit, self, edge)
 
     def encode(self, text: str) -> list[int] | None:
         """Return the tokens of a stretch of text; None if the library gives up.
@@ -234,6 +252,9 @@ class BytePairCounter(Counter):
 
     def decode(self, tokens: list[int]) -> bytes:
         """Return the bytes of tokens that `encode` gave."""
+        if self._encoding is None and self.lookup is not None:
+            with suppress(KeyError):  # a token of a long run of blanks
+                return self.lookup.decode(tokens)
         return self.prepare().decode_bytes(tokens)
 
     def _count_stretch(self, text: str) -> int:
@@ -323,6 +344,98 @@ def replace_surrogates(text: str) -> str:
         except UnicodeEncodeError:
             return SURROGATE.sub("\ufffd", text)
     return text
+
+
+class _Edge(NamedTuple):
+    """The place where the first n tokens of a text end: the same for cuts at any unit."""
+
+    low: int
+    """The last split point at or before the edge that was found."""
+    tokens: int
+    """Tokens of the text up to `low`."""
+    place: int
+    stop: int
+    """The text was read up to here."""
+
+
+def _find_edge(text: str, n: int, counter: BytePairCounter) -> _Edge | None:
+    """Return where the first `n` (1 or more) tokens of a text end; None if the library gave up.
+
+    Counts must add up at split points, and the bytes of the tokens must be those of the text.
+    """
+    # As in `count_upto`: the cut of a huge text costs what its beginning costs.
+    base, left, room = 0, n, 4 * n + 64
+    while True:
+        point = None
+        if base + room < len(text):
+            point = last_split_point(text, base, base + room)
+        stop = point or min(base + room, len(text))
+        tokens = counter.encode(text[base:stop])
+        if tokens is None:
+            return None
+        if len(tokens) > left:
+            break
+        if stop == len(text):
+            return _Edge(len(text), n - left + len(tokens), len(text), stop)
+        if point:
+            left -= len(tokens)
+            base, room = point, 4 * left + 64
+        else:
+            # " " * 1_200_000: a token has up to 128 of them, and small steps count all again.
+            wanted = room * left // (len(tokens) or 1) * 9 // 8
+            room = min(max(2 * room, wanted), _MAX_GROWTH * room)
+    kept = counter.decode(tokens[:left])
+    # The last token may end inside a character, as most emoji are several tokens: a part of one
+    # is no text, and is left out.
+    edge = base + len(kept.decode("utf-8", "ignore"))
+    low = last_split_point(text, base, edge + 1) or base
+    # The tokens up to `low` are found from the nearer side: by encoding the text before it ...
+    if low - base < edge - low:
+        return _Edge(low, n - left + len(counter.encode(text[base:low]) or ()), edge, stop)
+    # ... or by walking back over the tokens after it. A token may not reach over a split point,
+    # so the walk ends exactly there.
+    used = left
+    spare = len(kept) - len(text[base:low].encode("utf-8", "surrogatepass"))
+    while spare > 0:
+        used -= 1
+        spare -= len(counter.decode(tokens[used : used + 1]))
+    return _Edge(low, n - left + used, edge, stop)
+
+
+def _cut_at_edge(text: str, n: int, unit: Unit, counter: BytePairCounter, edge: _Edge) -> str:
+    """Return the cut of `text` (see `Counter.cut`) by the edge that `_find_edge` found for `n`."""
+    if edge.low == len(text):
+        return text
+
+    def fits(place: int) -> bool:
+        """Tell whether the text up to `place` has at most n tokens; count from a known place on."""
+        if is_split_point(text, place):
+            # No token reaches over it, so the text behind it cannot change the tokens before it.
+            return place <= edge.place
+        # Split points of the beginning alone: those made by the text behind `place` do not count.
+        point = last_split_point(text, 0, place) or 0
+        tokens = edge.tokens + counter.count(text[point:place])
+        if point >= edge.low:
+            tokens += counter.count(text[edge.low : point])
+        else:
+            tokens -= counter.count(text[point : edge.low])
+        return tokens <= n
+
+    # A cut may end a little behind the edge: " the" is one token, " t" and "he" may be two.
+    high = first_split_point(text, edge.place, edge.stop) or edge.stop
+    if high - edge.low <= _MAX_CHARS_TRIED:
+        near = unit_ends(text, unit, max(edge.place - 1, 0), min(high + 1, len(text)))
+        for place in reversed(near):
+            if place > edge.place and fits(place):
+                return text[:place]
+    place, tries = last_unit_end(text, unit, edge.place), 0
+    while place > 0 and not fits(place):
+        tries += 1
+        step = 1
+        if tries > _MAX_SINGLE_STEPS:
+            step += place // 8
+        place = last_unit_end(text, unit, place - step)
+    return text[:place]
 
 
 class TokenPieces(NamedTuple):

@@ -5,6 +5,7 @@ number: lengths in UTF-16 units, divisions in 32-bit floating point, white space
 character classes by the general category of each UTF-16 unit.
 """
 
+import bisect
 import functools
 import hashlib
 import math
@@ -112,49 +113,19 @@ class Counter:
         """
         if n <= 0:
             return ""
-        start, tokens = self.counted_beginning(text, n)
-
-        def count(place: int) -> int:
-            return tokens + self.count(text[start:place])
-
         # Most tokens have fewer than eight characters; a run of blanks may have a hundred.
-        size = 8 * (n - tokens) + 64
-        while start + size < len(text) and count(start + size) <= n:
+        size = 8 * n + 64
+        while size < len(text) and self.count(text[:size]) <= n:
             size *= 2
-        if start + size >= len(text) and count(len(text)) <= n:
+        if size >= len(text) and self.count(text) <= n:
             return text
-        places = unit_ends(text, unit, start, min(start + size, len(text)))
-        found = _last_within(n, places, count, tokens, count(min(start + size, len(text))))
-        if found is not None:
-            return text[:found]
-        place = last_unit_end(text, unit, start)
-        while place and self.count(text[:place]) > n:
-            place = last_unit_end(text, unit, place - 1)
-        return text[:place]
-
-    def counted_beginning(self, text: str, n: int) -> tuple[int, int]:
-        """Return the end of a beginning of at most `n` tokens, and these: counts add up there."""
-        return 0, 0
-
-
-def _last_within(
-    n: int, places: Sequence[int], count: Callable[[int], int], least: int, most: int
-) -> int | None:
-    """Return the last place found with a count of at most `n`; `least` and `most` frame them."""
-    low, high, by_half = 0, len(places), False
-    while low < high:
-        middle = (low + high) // 2
-        # A megabyte of blanks is counted again at each step: by their share there are few.
-        if not by_half and most > least:
-            middle = low + min((high - low) * (n - least) // (most - least), high - low - 1)
-        by_half, found = not by_half, count(places[middle])
-        if found <= n:
-            low, least = middle + 1, found
-        else:
-            high, most = middle, found
-    # Counts can fall as a text grows ("\n" * 15 and "\n" * 16), so the next few may fit again.
-    near = reversed(places[max(low - 1, 0) : low + 8])
-    return next((place for place in near if count(place) <= n), None)
+        places = unit_ends(text, unit, 0, min(size, len(text)))
+        index = bisect.bisect_right(places, n, key=lambda place: self.count(text[:place]))
+        # Counts can fall as a text grows ("\n" * 15 and "\n" * 16), so the next few may fit again.
+        for place in reversed(places[index : index + 8]):
+            if self.count(text[:place]) <= n:
+                return text[:place]
+        return text[: places[index - 1]] if index else ""
 
 
 class CustomCounter(Counter):

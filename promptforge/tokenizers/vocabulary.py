@@ -273,6 +273,7 @@ class LookupEncoder:
         self._pieces: Any = None
         self._known: dict[str, tuple[int, ...]] = {}
         self._ranks: dict[bytes, int | None] = {}
+        self._tokens: dict[int, bytes] = {}
         self._chars_left = MAX_CHARS_LOOKED_UP
 
     def encode(self, text: str) -> list[int] | None:
@@ -298,6 +299,10 @@ class LookupEncoder:
             tokens += found
         return tokens
 
+    def decode(self, tokens: list[int]) -> bytes:
+        """Return the bytes of tokens that `encode` gave."""
+        return b"".join(map(self._tokens.__getitem__, tokens))
+
     def _encode_piece(self, piece: bytes) -> tuple[int, ...] | None:
         """Merge, again and again, the first two neighbours that make the token of lowest rank."""
         parts = [piece]
@@ -317,6 +322,7 @@ class LookupEncoder:
         for part in parts:
             rank = self._rank(part)
             assert rank is not None, "each byte is a token"
+            self._tokens[rank] = part
             found.append(rank)
         return tuple(found)
 

@@ -159,7 +159,7 @@ def test_a_cut_reads_only_the_beginning(name: str) -> None:
     for unit in UNITS:
         assert counter.count(counter.cut(text, 500, unit)) in range(480, 501)
         assert counter.count_upto(text, 500) == 501
-    assert max(counted) < 10_000
+    assert sum(counted) < 60_000
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -177,7 +177,7 @@ def test_a_cut_in_one_long_run_looks_at_it_a_few_times(
     for text in (" " * 60_000 + "x", "\t" * 60_000, "=" * 60_000 + "\n", "\u3000" * 9_000 + " y"):
         counter = new_counter(name, Watched)
         cuts = [counter.cut(text, 400, unit) for unit in UNITS]
-        assert sum(encoded) < 12 * len(text)
+        assert sum(encoded) < 4 * len(text)
         encoded.clear()
         assert all(text.startswith(cut) and count_by_tiktoken(name, cut) <= 400 for cut in cuts)
         assert count_by_tiktoken(name, cuts[-1]) == 400

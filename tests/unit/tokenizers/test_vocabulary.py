@@ -176,6 +176,7 @@ def test_thousands_of_texts(name: str, encoders: dict[str, LookupEncoder]) -> No
         if tokens is not None:
             taken += 1
             assert tokens == TIKTOKEN[name].encode_ordinary(text), text
+            assert encoders[name].decode(tokens) == text.encode()
     assert taken > 100
 
 
