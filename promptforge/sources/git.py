@@ -52,6 +52,10 @@ _unanswered: set[Path | None] = set()
 """Repositories in which git was waited for in vain: it is not asked there again."""
 NEW_FILES = ("ls-files", "-z", "--others", "--exclude-standard")
 """Asks for files that git neither tracks nor ignores."""
+_FILES_OF_GIT = (
+    *(".gitattributes", ".gitignore", ".git/config", ".git/commondir", ".git/packed-refs"),
+    *(".git/HEAD", ".git/index", ".git/info/attributes", ".git/info/exclude"),
+)
 _PARTS_OF_GIT = ("HEAD", "commondir", "objects", "refs")
 # Objects that a partial clone lacks would be fetched by programs that its settings name.
 _GIT_ENVIRONMENT = {
@@ -132,6 +136,7 @@ def _ask(
     top, command = work_tree(folder), ["git", *arguments]
     if top in _unanswered:
         raise ItemError("git did not answer before, and is not asked again", where="git")
+    _refuse_pipes(top)
     environment = _git_environment(top, settings)
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
 
@@ -172,6 +177,14 @@ def _ask(
         message = f"git prints more than {MAX_BYTES_FROM_GIT >> 20} MiB; ask for fewer files"
         raise ItemError(message, where=f"git {arguments[0]}")
     return subprocess.CompletedProcess(command, process.returncode, out, errors)
+
+
+def _refuse_pipes(top: Path | None) -> None:
+    """Raise `ItemError` for a pipe in the place of a file that git would wait for."""
+    for path in map(top.joinpath, _FILES_OF_GIT) if top else ():
+        if path.is_fifo():
+            message = f"it is not asked: {show_path(path)} is a pipe, not a file"
+            raise ItemError(message, where="git")
 
 
 def _limit_memory(process: int) -> None:
