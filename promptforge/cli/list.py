@@ -75,7 +75,7 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
     """
     from ..engine import Templates
 
-    folders = or_local_folders(take_settings(given).folders)
+    folders = _known_folders(given)
     templates = Templates(folders["templates"])
     list_things: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "layouts": lambda: [_layout(templates, name) for name in templates.layouts()],
@@ -107,6 +107,16 @@ def list_command(thing: str | None, as_json: bool, **given: Any) -> None:
         write_lines([line for block in blocks for line in block][1:], paint=_PAINT)
     if special:
         print_message(f"profiles for one job, not one LLM: {', '.join(special)}")
+
+
+def _known_folders(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the folders of templates and profiles; a message says which a rendering leaves out."""
+    used = take_settings(given).folders
+    folders = or_local_folders(used)
+    for name, local in folders.items():
+        if local and not used[name]:
+            print_message(f"{name} is here, and only used with --{name} {name} or in a project")
+    return folders
 
 
 _PAINT = painter((r"\S.*", "bold"), (r"  (\S+)", "cyan"))
@@ -285,7 +295,7 @@ def show_command(name: str, as_json: bool, **given: Any) -> None:
     from ..config.profiles import find_profiles
     from ..engine import PROMPTS_FOLDER, Templates
 
-    folders = or_local_folders(take_settings(given).folders)
+    folders = _known_folders(given)
     templates = Templates(folders["templates"])
     own = [] if name.startswith("shipped/") else folders["profiles"]
     profiles = {profile: path for profile, _, path in find_profiles(own)}

@@ -237,6 +237,11 @@ def gather(
     for failure in failed:
         diagnostics.add("PF606", f"left out: {failure.bare}", where=failure.where)
     unmatched = name_unmatched(matched)
+    if (of_folders.include or of_folders.exclude) and not matched and not failures:
+        given = [f"--include {quote(pattern)}" for pattern in of_folders.include]
+        given += [f"--exclude {quote(pattern)}" for pattern in of_folders.exclude]
+        unmatched = f"no folder is read, and {', '.join(given)} narrows down the files of folders"
+        unmatched += "; --paths keeps items by their path"
     if unmatched:
         diagnostics.add("PF613", unmatched, severity="info")
     # A prompt without its knowledge is worse than none; one with most of it is not.

@@ -27,6 +27,8 @@ def narrow_down(names: list[str], wanted: FolderFilter, tops: Sequence[str] = ()
     nothing: `a.md,b.md`, `*.{a,b}`.
     """
     every = names
+    if wanted.matched is not None:
+        wanted.matched["", ""] = True  # there was something to narrow down
     if wanted.below:
         names = [name for name in names if f"{name}/".startswith(f"{wanted.below}/")]
         if not names:

@@ -160,6 +160,18 @@ def test_list_of_profiles_is_a_table_that_helps_to_choose(
     ) and row["match"]
 
 
+@pytest.mark.parametrize("line", ["list layouts", "list", "show evil"])
+def test_a_folder_that_no_rendering_uses_is_said_beside_what_it_holds(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("templates/evil").mkdir(parents=True)
+    Path("templates/evil/layout.yaml").write_text("base: chunks\n")
+    said = "templates is here, and only used with --templates templates or in a project"
+    assert said in run(*line.split()).err
+    assert said not in run(*line.split(), "--templates", "templates").err
+
+
 def test_list_of_formats_has_ones_own_with_its_syntax_and_layouts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

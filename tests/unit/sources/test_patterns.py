@@ -48,6 +48,15 @@ def test_a_pattern_without_a_file_is_named(folder: Path, flag: str) -> None:
         assert ran.code == 4 and f"narrowed them down; {said}" in ran.err
 
 
+@pytest.mark.parametrize("flag", ["--include", "--exclude"])
+def test_a_pattern_without_a_folder_to_narrow_down_is_named(folder: Path, flag: str) -> None:
+    make(folder, {"src/a.py": "x = 1\n", "items.json": '[{"path": "a.py", "content": "x"}]'})
+    ran = run("render", "items.json", flag, "*.py")
+    said = f'no folder is read, and {flag} "*.py" narrows down the files of folders'
+    assert ran.code == 0 and f"note: {said}; --paths keeps items by their path [PF613]" in ran.err
+    assert "PF613" not in run("render", "items.json", "src", "--include", "*.py").err
+
+
 def test_a_pattern_that_matches_in_one_folder_or_what_is_ignored_is_not_named(
     folder: Path,
 ) -> None:
