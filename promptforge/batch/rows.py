@@ -43,8 +43,8 @@ from ..errors import (
 )
 from ..files import YAML_SUFFIXES, Folders, folder_paths, is_pattern, is_url
 from ..files.access import leads_outside, note_stream, open_stream, show_path
+from ..files.csv_table import TableError, TableReader, is_table
 from ..files.stores import list_url, local_copy
-from ..files.tables import TableError, TableReader, is_table
 from ..model import Item
 from ..prompts.histories import read_history
 from ..prompts.messages import Message
@@ -278,10 +278,14 @@ def _read_rows(file: io.BufferedReader, name: str, where: str) -> Iterator[Row]:
     try:
         lines = _unpacked(file, where)
         start = lines.peek(1).removeprefix(_BOM).lstrip()
-        is_header = name == "-" and _HEADER.match(start)
-        if (is_table(name) or is_header) and start[:1] != b"{":
+        first_line, _, rest = start.partition(b"\n")
+        is_header, is_list = is_table(name), name.lower().endswith((".json", ".json.gz"))
+        if name == "-":  # JSON Lines may begin with a line that is not an object
+            is_header = _HEADER.match(start) is not None and rest.lstrip()[:1] != b"{"
+            is_list = not (first_line.rstrip().endswith(b"]") and rest.strip())
+        if is_header and start[:1] != b"{":
             yield from _table(lines, where)
-        elif name.lower().endswith((".json", ".json.gz", "-")) and start[:1] == b"[":
+        elif is_list and start[:1] == b"[":
             yield from _list(lines, where)
         else:
             rows = _lines(lines)

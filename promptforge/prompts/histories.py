@@ -71,7 +71,7 @@ _TYPES_AS_ROLES = {
     **{"SystemMessage": "system", "UserMessage": "user", "AssistantMessage": "assistant"},
     **{"FunctionExecutionResultMessage": "tool", "ToolCallExecutionEvent": "tool"},
     **{"ToolCallRequestEvent": "assistant", "TextMessage": "", "MultiModalMessage": ""},
-    **dict.fromkeys(("ThoughtEvent", "ToolCallSummaryMessage", "StructuredMessage"), ""),
+    **dict.fromkeys(("ToolCallSummaryMessage", "StructuredMessage"), ""),
     **dict.fromkeys(("HandoffMessage", "StopMessage"), ""),
 }
 # An LLM's thoughts are signed or encrypted for its own family, so no other takes them.

@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from ..errors import Diagnostics, ItemError, OptionError, Severity, list_names, quote, suggest_name
 from ..files import is_pattern, is_url
 from ..files.access import StrPath, show_path
+from ..files.csv_table import is_table
 from ..files.stores import list_url, local_copy
-from ..files.tables import is_table
 from ..model import MAX_CHANGES_NAMED, Item, LoadedItems
 from ..plugins import call_plugin, find_plugin, plugin_names
 from ..text.languages import language_of

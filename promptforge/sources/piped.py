@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import Diagnostics, ItemError
 from ..files.access import StrPath
-from ..files.tables import is_table
+from ..files.csv_table import is_table
 from ..model import Item
 from ..text.detection import detect_language
 from ..text.format import plural

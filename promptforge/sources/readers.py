@@ -245,6 +245,12 @@ def _read_matches(record: Fields, notes: Any) -> Fields:
     return {"kind": "code", "content": text, **fields, "metadata": metadata}
 
 
+def _read_media(record: Fields, notes: Any) -> Fields:
+    if record["type"] in ("image", "audio"):
+        return {"content": None}
+    return read_hit(record, _ROW, notes)
+
+
 def _read_sarif(record: Fields, notes: Any) -> Fields:
     place = mapping(mapping(record["locations"][0]).get("physicalLocation"))
     region = mapping(place.get("region"))
@@ -262,6 +268,7 @@ _READERS: dict[str, Callable[[Fields, Any], Fields]] = {
     "langchain": lambda record, notes: read_document(mapping(record["kwargs"]), _LANGCHAIN),
     "lisp": _read_lisp,
     "matches": _read_matches,
+    "media": _read_media,
     "node": _read_node,
     "rag": _read_rag,
     "ripgrep": _read_ripgrep,

@@ -181,12 +181,24 @@ def place_of(metadata: Mapping[str, Any]) -> Fields:
     if _LINE_KEYS.isdisjoint(metadata):
         return found
     for field in ("start_line", "end_line"):
-        value = next((v for key in KEYS[field] if (v := look(metadata, key)) is not MISSING), None)
+        value = next((v for key in KEYS[field] if (v := _line_at(metadata, key)) is not None), None)
         if type(value) is str and value.isdecimal() and len(value) < 10:  # a cell of CSV
             value = int(value)
         if type(value) is int and value >= 0:
             found[field] = value
     return found
+
+
+def _line_at(metadata: Fields, key: str) -> Any:
+    """Return the line under a key, or None; an inner one beside a column, for these count from 1.
+
+    Editors count from 0, beside a `character`.
+    """
+    outer, _, inner = key.partition(".")
+    if inner and mapping(metadata.get(outer)).keys().isdisjoint(("col", "column")):
+        return None
+    value = look(metadata, key)
+    return None if value is MISSING else value
 
 
 _PAGE = re.compile(r"[\w.-]{1,20}")
@@ -538,6 +550,8 @@ def describe(record: object) -> str:
 _ANSWERS = {key: key.split(".") for key in _TABLE["answers"]}
 _ANSWER_KEYS = frozenset(first for first, *_ in _ANSWERS.values())
 _COLUMNS = _TABLE["columns"]
+_PARTS = frozenset(("issues", "tickets", "articles", "tests"))
+"""Keys under which a record with a name or a place of its own has parts."""
 MAX_ANSWERS_INSIDE = 3
 """Responses inside of one another; a key may be looked under twice, so time doubles with each."""
 
@@ -587,6 +601,8 @@ def _open(value: Any, inner: int) -> list[list[Any]] | None:
 def _open_known(found: Fields, inner: int) -> list[list[Any]] | None:
     empty: list[list[Any]] | None = None
     for key, (first, *more) in _ANSWERS.items():
+        if key in _PARTS and _labels(found):
+            continue
         if first in found and (searches := _lists_at(found[first], more, inner)):
             if not any(searches):  # what was found may be under another key
                 empty = empty or searches

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import Diagnostics, Severity, list_names, quote
 from ..files.access import StrPath
-from ..files.tables import TableError, TableReader
+from ..files.csv_table import TableError, TableReader
 from ..model import Item
 from ..text.format import plural
 from .objects import Row, distinct

@@ -316,7 +316,7 @@ NOT_MOVED = {"prompts", "bridge.py", "haystack.py", "langchain.py", "langchain_a
 NOT_MOVED |= {"llama_index.py"}
 """Clients that still take the names of the door from the rooms themselves."""
 PAST_THE_DOOR = {
-    "authoring": 3, "batch": 9, "cli": 15, "integrations": 5, "lint": 27, "preview": 3,
+    "authoring": 3, "batch": 9, "cli": 14, "integrations": 5, "lint": 27, "preview": 3,
     "prompts": 8, "sandbox": 0,
 }  # fmt: skip
 """Client → names that it takes from the rooms, for itself alone. A number may only become less."""

@@ -389,7 +389,10 @@ def test_rows_are_the_same_from_a_file_packed_or_not_and_a_pipe(
         assert (source, found) == (source, expected)
 
 
-@pytest.mark.parametrize("text", ["id: 1\nitems: [a, b]\n", '{"id": 1,\n', "oops\n"])
+@pytest.mark.parametrize("text", [
+    "id: 1\nitems: [a, b]\n", '{"id": 1,\n', "oops\n", '# rows, of today\n{"id": 1}\n',
+    '[1, 2]\n{"id": 1}\n',
+])  # fmt: skip
 def test_a_pipe_of_anything_else_is_no_table(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode())))
     monkeypatch.setattr("sys.stdin", stream)

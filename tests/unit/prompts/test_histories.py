@@ -855,7 +855,6 @@ def test_messages_of_autogen_that_carry_a_text_are_read() -> None:
     call = {"id": "c1", "arguments": "{}", "name": "search"}
     result = {"content": "30 days", "name": "search", "call_id": "c1", "is_error": False}
     history: list[dict[str, Any]] = [
-        {"content": "Look it up.", "type": "ThoughtEvent"},
         {"content": [call], "type": "ToolCallRequestEvent"},
         {"content": [result], "type": "ToolCallExecutionEvent"},
         {"content": "30", "type": "ToolCallSummaryMessage", "tool_calls": [call], "results": [result]},
@@ -867,7 +866,7 @@ def test_messages_of_autogen_that_carry_a_text_are_read() -> None:
     read = read_history([{**each, "source": "assistant"} for each in history], "h", diagnostics)
     assert [message.role for message in read] == ["assistant", "tool", "assistant"]
     assert [getattr(block, "text", "a call") for message in read for block in message.blocks] == [
-        *("Look it up.", "a call", "30 days", "30", '{"days": 30}', "Over to you.", "TERMINATE"),
+        *("a call", "30 days", "30", '{"days": 30}', "Over to you.", "TERMINATE"),
     ]  # fmt: skip
     assert [each.severity for each in diagnostics] == ["info", "info"]
 

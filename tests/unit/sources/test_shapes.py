@@ -1091,7 +1091,7 @@ _OF_TOOLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Semgrep": (
         {"results": [{
             "check_id": "x.eval", "path": "a.py", "start": {"line": 3, "col": 1},
-            "end": {"line": 4}, "extra": {"message": "Detected eval().", "lines": "eval(x)"},
+            "end": {"line": 4, "col": 9}, "extra": {"message": "Detected eval().", "lines": "eval(x)"},
         }], "errors": []},
         {"content": "Detected eval().", "path": "a.py", "start_line": 3, "end_line": 4},
     ),
@@ -1173,3 +1173,22 @@ def test_the_frames_of_ripgrep_and_pictures_of_a_tool_are_no_texts() -> None:
     answer = {"content": [{"type": "text", "text": "It is here."}, picture], "isError": False}
     [item] = load_records(answer, where="items", diagnostics=said)
     assert (item.content, [each.code for each in said]) == ("It is here.", ["PF204"])
+
+
+@pytest.mark.parametrize("record, expected", [
+    ({"id": "1", "type": "doc", "data": {"path": "a.md", "text": "It closes."}}, "It closes."),
+    ({"type": "text", "mime_type": "text/plain", "data": "It closes."}, "It closes."),
+    ({"title": "Law", "summary": "Of pools.", "articles": [{"text": "One."}]}, "Of pools."),
+])  # fmt: skip
+def test_records_like_those_of_tools_keep_their_texts(record: Any, expected: str) -> None:
+    said = Diagnostics()
+    [item] = load_records([record], where="items", diagnostics=said)
+    assert expected in (item.content, item.summary)
+
+
+def test_a_line_counted_from_0_beside_a_character_is_no_line_of_an_item() -> None:
+    place = {"start": {"line": 11, "character": 0}, "end": {"line": 14, "character": 3}}
+    [item] = load_records(
+        [{"content": "x = 1", "metadata": place}], where="items", diagnostics=Diagnostics()
+    )
+    assert (item.start_line, item.end_line) == (None, None)

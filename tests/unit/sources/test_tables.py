@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -158,20 +156,6 @@ def test_a_cell_may_be_a_page_and_a_row_may_lack_cells(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("row, cells", [
-    ('1\t"Is it', ["1", '"Is it']),
-    ('1\t"a" b', ["1", '"a" b']),
-    ('1\t"a ""b"" c"', ["1", 'a "b" c']),
-    ('1\t"two\nlines"', ["1", "two\nlines"]),
-    ('"1"\t"two\n\nparts\t3"', ["1", "two\n\nparts\t3"]),
-    ('1\t"tar" and "cpio"', ["1", '"tar" and "cpio"']),
-])  # fmt: skip
-def test_a_quotation_in_a_table_with_tabs_joins_no_rows(row: str, cells: list[str]) -> None:
-    lines = f"id\ttext\n{row}\n2\tplain\n{row}\n".splitlines(keepends=True)
-    table = tables.TableReader(lines)
-    assert list(table) == [cells, ["2", "plain"], cells]
-
-
 def test_a_packed_table_and_packed_lines_are_read(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     texts = {
@@ -190,21 +174,6 @@ def test_a_packed_table_and_packed_lines_are_read(tmp_path: Path, monkeypatch: A
     store = pytest.importorskip("fsspec").filesystem("memory")
     store.pipe("/packed/d.jsonl.gz", Path("d.jsonl.gz").read_bytes())
     assert len(pf.load("memory://packed/d.jsonl.gz")) == 2
-
-
-@given(
-    st.lists(st.lists(st.text("a\"\n,;\t|'é"), min_size=2, max_size=2), min_size=1),
-    st.sampled_from(",;|"),
-)
-def test_rows_that_a_program_wrote_are_read_as_they_were(
-    rows: list[list[str]], delimiter: str
-) -> None:
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL)
-    writer.writerows([["id", "text"], *rows])
-    file.seek(0)
-    table = tables.TableReader(file)
-    assert (table.columns, list(table)) == (["id", "text"], rows)
 
 
 @given(st.text("text,;\t|\" \n-µ'\r"), st.booleans())

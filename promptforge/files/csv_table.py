@@ -55,7 +55,7 @@ class TableReader:
                 cells, wrong = [], error
             finally:
                 csv.field_size_limit(limit)
-            if self._are_rows(cells):
+            if (wrong or len(cells) != len(self.columns)) and self._are_rows(cells):
                 for line in self._taken:
                     yield line.rstrip("\r\n").split("\t")
                     self.line += 1
