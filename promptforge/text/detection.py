@@ -20,7 +20,7 @@ import msgspec
 from . import table_rows, table_text
 from .characters import freeze
 from .languages import is_code, language_of_script
-from .words import late_pattern
+from .words import late_pattern, late_patterns
 
 Found = Counter[str | None]
 """Kinds of lines, `None` for the others, and how many a text has of each."""
@@ -53,14 +53,7 @@ _ROOT = late_pattern(
     r"(?:\s++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!(?i:doctype)\s[^>\[]*(?:\[(?s:.*?)\]\s*)?>)*+"
     r"<([A-Za-z_][\w:.-]*+)(?=[\s/>])"
 )
-_COMMENTS = r"(?:\s++|//.*|/\*(?s:.*?)\*/)*+"
-_OBJECT = late_pattern(rf'{_COMMENTS}[{{\[]{_COMMENTS}(?:\{{\s*)?"[^"\n]*+"\s*:')
-_REPR = late_pattern(r"[\[({\s]*+(?:b?'(?:[^'\\\n]|\\.)*+'|\(?\d+)\s*[:,)\]}]|\[?\w[\w.]*\(\w+=")
-_PAGE = late_pattern(r"(?:.*\n){0,5}?\s*NAME\n[ \t]+\S.*\n(?:.*\n){1,6}?[A-Z]{4}[A-Z ]+\n[ \t]+\S")
-_DIFF = late_pattern(
-    r"diff --git |Index: |--- .*\n\+\+\+ |From [0-9a-f]{7,40} |@@ -\d+(?:,\d+)? \+\d+"
-    r"|commit [0-9a-f]{7,40}\b(?=(?s:.{0,9000}?)\ndiff --(?:git|cc) )"
-)
+_OPENINGS = late_patterns("openings")
 _PATCH = late_pattern(
     r"^--- .*\n\+\+\+ .*\n@@ -\d.*+\n(?:[-+ @\\].*+\n|\n)*+(?:diff |Index: |.*\Z)", re.MULTILINE
 )
@@ -127,12 +120,10 @@ def detect_language(text: str) -> str | None:
     begin = text[: 2 * SAMPLE_CHARS].lstrip(_BLANKS)
     if begin[:1] in ("{", "[", '"') and _is_json(text):
         return "json"
-    if _REPR.match(begin) and text[-SAMPLE_CHARS:].rstrip()[-1:] in (")", "]", "}"):
-        return "repr"
-    if _OBJECT.match(begin):  # with comments, or only its beginning
-        return "json"
-    if begin.startswith("<?php"):
-        return "php"
+    is_whole = text[-SAMPLE_CHARS:].rstrip()[-1:] in (")", "]", "}")
+    for name, opening in _OPENINGS.items():
+        if opening.match(begin) and (is_whole or name != "repr"):
+            return name
     root = _ROOT.match(begin)
     if root and root[1].lower() in _HTML_TAGS:
         # A README often begins with a picture in the middle of a line.
@@ -142,10 +133,8 @@ def detect_language(text: str) -> str | None:
         return template if template in ("astro", "erb", "jinja", "svelte", "vue") else "html"
     if root and ("/>" in text or f"</{root[1]}" in text):
         return "xml"
-    if _DIFF.match(begin) or _PATCH.search(begin):
+    if _PATCH.search(begin):
         return "diff"
-    if _PAGE.match(begin):
-        return "man"
     return _table_of(text) or _language_of_lines(text)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from promptforge.text.detection import detect_language, tokens_of
 from promptforge.text.languages import is_code, language_of
+from promptforge.text.words import late_patterns
 
 ROOT = Path(__file__).parents[3]
 ROWS = [{"id": n, "name": f"kettle {n}"} for n in range(4)]
@@ -57,6 +58,12 @@ TEXTS = [
     ("vue", "<script setup lang=\"ts\">\nimport { ref } from 'vue'\n\nconst litres = ref(0)\nconst props = defineProps<{ name: string }>()\n</script>\n\n<template>\n  <p v-if=\"litres\" :key=\"props.name\" @click=\"litres++\">{{ litres }}</p>\n</template>\n"),
     ("svelte", "<script lang=\"ts\">\n  import Lid from './Lid.svelte'\n  let { litres = $bindable(0) } = $props()\n  $: full = litres > 2\n</script>\n\n{#if full}\n  <Lid on:click={() => (litres = 0)} bind:litres />\n{/if}\n"),
     ("erb", "<div class=\"row\">\n  <% @kettles.each do |kettle| %>\n    <%= link_to kettle.name, kettle_path(kettle) %>\n    <td><%= kettle.litres %></td>\n  <% end %>\n</div>\n"),
+    ("vue", "<template>\n  <p class=\"lid\">A kettle</p>\n</template>\n\n<script>\nexport default {}\n</script>\n"),
+    ("html", "<template id=\"lid\">\n  <p>A kettle</p>\n</template>\n"),
+    ("erb", "<%#\n# Kettle Partial\n\nThis partial renders a kettle,\nto be displayed on the page of its kitchen.\n\n## Local variables:\n\n- `lid`\n%>\n\n<%= lid.name %>\n"),
+    ("astro", "---\n// The lids of this house.\n\nconst lids = [\n  { name: 'tin' },\n];\n---\n\n# Lids\n\n{lids.length}\n"),
+    ("jinja", "{{!-- The lid of the kettle --}}\n<div class=\"lid\">\n  <p>{{name}}</p>\n</div>\n"),
+    ("php", "<?\necho 1;\n"),
     ("markdown", "---\nname: Bug report\nabout: A kettle that leaks\nlabels: ''\n---\n\n<!--\nSay which kettle\n-->\n"),
     ("markdown", "# Changes\n\n## v2\n\n- History of changes: see the list of kettles\n- feat(lid): fits\n\n## v1\n\n- fix: boils\n"),
     ("yaml", "# Kettles\n\n## of this house\n\n- name: tin\n  litres: 2\n# bought in May\n- name: copper\n  litres: 3\n"),
@@ -144,6 +151,25 @@ def test_the_files_of_this_repository_are_known_without_their_names() -> None:
 def test_no_text_is_an_error(text: str) -> None:
     for each in (text, f"[{text}", f"<a {text}", f"{text}\n" * 5, f"{{{text!r}: 1}}"):
         detect_language(each)
+
+
+@pytest.mark.parametrize(("begin", "more"), [
+    ("---\n", "\n"),
+    ("---\n", "// a\n\n"),
+    ("---\nimport ", "a\n--- "),
+    ("<template>", " v-a"),
+    ("<template> v-", "a"),
+    ("<template>", " @a.a"),
+    ("{% set ", "</"),
+    ("[", "'a"),
+    ("/*", "*/ /*"),
+    ("", "\n"),
+    ("commit 0123456 ", "\ndiff --"),
+])  # fmt: skip
+def test_openings_are_linear_in_a_text(begin: str, more: str) -> None:
+    text = begin + 300_000 * more
+    for opening in late_patterns("openings").values():
+        opening.match(text)
 
 
 def plain_tokens(sample: str) -> set[str]:

@@ -29,7 +29,7 @@ def test_a_word_matches_each_of_its_own_terms(word: str) -> None:
         assert dict(_QueryWords([term])[word])[0] == 1
 
 
-@pytest.mark.parametrize("table", ["directives", "nodes", "programs", "roles"])
+@pytest.mark.parametrize("table", ["directives", "nodes", "openings", "programs", "roles"])
 def test_each_pattern_of_a_table_can_be_compiled_and_has_a_name_of_its_own(table: str) -> None:
     names = [name for name, _ in table_rows(table)]
     assert len(set(names)) == len(names)
