@@ -72,6 +72,10 @@ _HEADING = late_pattern(r"^#{1,6} \S.*\n\s*\n", re.MULTILINE)
 """A heading of Markdown: a comment of YAML stands above its key."""
 _COMMENT = late_pattern(r"^(?:[ \t]+#{1,6} \S|#{1,6} \S.*\n(?=[^\n]))", re.MULTILINE)
 _COMMENT_LINE = late_pattern(r"^[ \t]*#++(?:[^\w!\n].*)?(?:\n|\Z)", re.MULTILINE)
+_OPENING_COMMENTS = late_pattern(r"(?:\s++|(?://|--|;|%(?!\w)).*+\n|/\*(?s:.*?)\*/)*+(?=\S)")
+OPENING_CHARS = 1_000
+"""Characters at the end of such comments that are kept: all of a licence would be all that is seen
+of a program, but its signs tell that it is one."""
 _POINT = late_pattern(r"^[ \t]*[-*] +\S", re.MULTILINE)
 _TABLE_RULE = late_pattern(r"^[ \t]*\|?(?:[ \t:]*+-++[ \t:]*+\|)", re.MULTILINE)
 """The line below the head of a table of Markdown; a program's table has `+` between its columns."""
@@ -205,6 +209,9 @@ def _may_be_printed(text: str, lines: Collection[str]) -> bool:
 
 def _sample_of(text: str) -> str:
     """Return the beginning of a text and a part of its middle, without comments and fenced code."""
+    opening = _OPENING_COMMENTS.match(text, 0, MAX_CHARS_SEARCHED)
+    if opening:
+        text = text[max(0, opening.end() - OPENING_CHARS) :]
     sample = text
     if len(text) > 2 * SAMPLE_CHARS:
         middle = text.find("\n", len(text) // 2) + 1 or len(text) // 2

@@ -53,6 +53,8 @@ TEXTS = [
     ("ruby", "require 'set'\n\nmodule Kettle\n  class Pool\n    attr_reader :size\n    def take(n)\n      @items.each do |item|\n        puts item\n      end\n    end\n  end\nend\n"),
     ("powershell", "param([string]$Path)\n\nfunction Get-Kettle {\n    $found = Get-ChildItem -Path $Path\n    if ($found -eq $null) { Write-Host 'none' }\n    return $found\n}\n"),
     ("go", "package pool\n\nimport \"fmt\"\n\nfunc Take(n int) error {\n\tif n < 0 {\n\t\treturn fmt.Errorf(\"n\")\n\t}\n\treturn nil\n}\n"),
+    ("erlang", "-module(kettle).\n-export([boil/1]).\n\nboil(Litres) when Litres > 0 ->\n    {ok, Litres};\nboil(_) ->\n    {error, empty}.\n"),
+    ("lisp", "(defun boil (litres)\n  (when (> litres 0)\n    (setq water litres)\n    (message \"boils\")))\n(provide 'kettle)\n"),
     ("php", "<?php\necho 1;\n"),
     ("diff", "From: Ada\nSubject: kettles\n\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"),
     ("vue", "<script setup lang=\"ts\">\nimport { ref } from 'vue'\n\nconst litres = ref(0)\nconst props = defineProps<{ name: string }>()\n</script>\n\n<template>\n  <p v-if=\"litres\" :key=\"props.name\" @click=\"litres++\">{{ litres }}</p>\n</template>\n"),
@@ -301,3 +303,21 @@ def test_a_letter_that_only_a_later_python_knows_counts_as_unknown() -> None:
 )  # fmt: skip
 def test_comments_are_no_headings(language: str, text: str) -> None:
     assert detect_language(text) == language
+
+
+@pytest.mark.parametrize(
+    ("begin", "sign", "end", "language"),
+    [
+        ("", "--", "", "sql"),
+        ("", "//", "", "go"),
+        ("", "%%", "", "erlang"),
+        ("", ";;", "", "lisp"),
+        ("/*\n", " *", " */\n", "go"),
+    ],
+)
+def test_a_long_licence_does_not_hide_a_program(
+    begin: str, sign: str, end: str, language: str
+) -> None:
+    said = "The kettle is lent as it is and no one answers for what it boils in week"
+    licence = "".join(f"{sign} {said} {n}.\n" for n in range(60))
+    assert detect_language(f"{begin}{licence}{end}\n{dict(TEXTS)[language]}") == language
