@@ -76,6 +76,8 @@ _OPENING_COMMENTS = late_pattern(r"(?:\s++|(?://|--|;|%(?!\w)).*+\n|/\*(?s:.*?)\
 OPENING_CHARS = 1_000
 """Characters at the end of such comments that are kept: all of a licence would be all that is seen
 of a program, but its signs tell that it is one."""
+_CALL = late_pattern(r"^[ \t]*\w+ ?\(", re.MULTILINE)
+"""Beginning of a command of CMake, which has paths below it; no line of `grep` begins so."""
 _POINT = late_pattern(r"^[ \t]*[-*] +\S", re.MULTILINE)
 _TABLE_RULE = late_pattern(r"^[ \t]*\|?(?:[ \t:]*+-++[ \t:]*+\|)", re.MULTILINE)
 """The line below the head of a table of Markdown; a program's table has `+` between its columns."""
@@ -242,7 +244,8 @@ def _language_of_lines(text: str) -> str | None:
     is_marked = found["mark"] > TRACE_SHARE * len(lines)
     by_tokens = None if is_said or is_marked else _language_of_tokens(sample)
     language = language_of_script(text) or by_tokens
-    is_program = is_code(language) and language != "code" and not printed
+    is_called = printed and len(_CALL.findall(sample)) > 2
+    is_program = is_code(language) and language != "code" and (is_called or not printed)
     is_keyed = found["yaml"] + found["point"] >= KEY_SHARE * len(lines)
     settings = None
     if not is_program or (is_keyed and "\n\t" not in sample):  # a script may stand in YAML
