@@ -240,8 +240,11 @@ def quote(value: object, limit: int = 80) -> str:
 
 
 def cut_long_words(message: str) -> str:
-    """Return a message with words of at most 1,000 characters: a name may have a million."""
-    return re.sub(r"(?<!\S)(\S{1000})\S+", r"\1…", message)
+    """Return a message with words of at most 1,000 characters: a name may have a million.
+
+    The end of a path has its file and line.
+    """
+    return re.sub(r"(?<!\S)(\S{500})\S{500,}(\S{499})", r"\1…\2", message)
 
 
 class PromptForgeError(Exception):

@@ -47,9 +47,6 @@ MIN_OUTLINE_TOKENS = 100
 for it."""
 WHOLE_OF_LIMIT = 0.1
 """Share of the limit that a file may take to be shown whole before more files are outlined."""
-LEAST_SPARED = 0.25
-"""Share of a text of data that its outline spares at least: of a short manifest or patch one that
-spares less says the names and no value."""
 MAX_OUTLINES_IN_VAIN = 8
 """Outlines without room, one after the other or not, that end the search for one with room."""
 NAMES_SHARE, MAX_NAMES_TOKENS = 0.06, 400
@@ -315,19 +312,14 @@ def _outline_within(packer: Packer, index: int, room: Cost) -> Variant | None:
 
 
 def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Variant, Cost]:
-    """Return an outline, or the whole text where it costs no more: an outline has marks.
-
-    Of data the whole text may cost a little more.
-    """
+    """Return an outline, or the whole text where it costs no more: an outline has marks."""
     page = packer.page
-    cost = most = page.item_cost(index, outline)
+    cost = page.item_cost(index, outline)
     whole = content_variant(page.variants(index))
-    if not page.shortener.declarations(index):
-        most = cost[0] / (1 - LEAST_SPARED), cost[1] / (1 - LEAST_SPARED)
-    if page.may_fit(index, whole, most):
+    if page.may_fit(index, whole, cost):
         whole_cost = page.item_cost(index, whole)
         holder, held = page.duplicates(index, packer.chosen)
-        if fits_within(whole_cost, most) and holder is None and not held:
+        if fits_within(whole_cost, cost) and holder is None and not held:
             return whole, whole_cost
     return outline, cost
 

@@ -429,7 +429,7 @@ class _Replay:
                     self._put(n, replace(message, blocks=tuple(blocks)))
 
     def _put(self, number: int, message: Message) -> None:
-        cost = self._fitter.cost(message)
+        cost = self._fitter.cost(_without_gone(message))  # a block that is gone has no overhead
         if cost < self._costs[number]:
             self.total += cost - self._costs[number]
             self._now[number], self._costs[number] = message, cost

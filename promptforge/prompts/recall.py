@@ -235,8 +235,9 @@ def _weigh(question: str, held: Sequence[Set[str]], *, all_words: bool = True) -
                 weight = math.log(1 + (len(held) + 1) / (0.5 + holders[term]))
                 # The parts of `K12Q34` are one word together: nothing holds those of a new name.
                 weights[term] = max(weights.get(term, 0.0), weight / len(terms))
-    total = sum(weights.values()) or 1.0
-    return [sum(weights.get(term, 0.0) for term in asked & each) / total for each in held]
+    # The order of a set depends on the run, and a plain sum on the order.
+    total = math.fsum(weights.values()) or 1.0
+    return [math.fsum(weights.get(term, 0.0) for term in asked & each) / total for each in held]
 
 
 def _texts(message: Message) -> list[str]:

@@ -293,17 +293,3 @@ def test_a_patch_among_files_says_its_purpose_or_a_change(tokens: int, ending: s
     assert program.startswith("src/main.c")
     assert patches
     assert all(f"Close lid {int(each[15:17])}\n" in each for each in patches)
-
-
-@pytest.mark.parametrize("tokens", [300, 450, 600, 900])
-def test_of_short_data_no_outline_is_shown_that_spares_little(tokens: int) -> None:
-    """Of a manifest the names of its kind and its parts cost nearly as much as all of it."""
-    files = {"README.md": "# Demo\n\nA demo.\n", "src/main.c": "int main(void) { return 0; }\n"}
-    for n in range(30):
-        files[f"k8s/{n:02}.yaml"] = (
-            f"apiVersion: v1\nkind: Service\nmetadata:\n  name: lid{n}\nspec:\n  ports:\n"
-            f"    - port: {8000 + n}\n      targetPort: {9000 + n}\n"
-        )
-    shown = overview(files, tokens).split("### k8s/")[1:]
-    assert shown
-    assert all(f"targetPort: {9000 + int(each[:2])}\n" in each for each in shown)

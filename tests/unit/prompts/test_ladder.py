@@ -110,6 +110,12 @@ def test_of_calls_that_have_no_room_as_a_line_each_the_oldest_go(
         assert made == [m["tool_call_id"] for m in prompt if m["role"] == "tool"]
 
 
+@pytest.mark.parametrize("window", [800, 1_000, 1_200])
+def test_calls_that_went_take_no_room(window: int) -> None:
+    history = [asked("Which lid is open?"), *parallel(160)]
+    assert window - 60 < fitted(history, window).tokens <= window
+
+
 @pytest.mark.parametrize("to", SHAPES)
 def test_a_call_that_has_no_room_goes_with_its_step(to: ShapeName) -> None:
     history = [asked("Which lid is open?"), *parallel(1, text="lid " * 3_000)]

@@ -269,7 +269,7 @@ def test_parallel_calls_and_images_of_responses() -> None:
         signed = [*calls, LAST[0], provider_rules.ties([calls, [LAST[0], image]])]
         assert provider_rules.responses(made.request, signed) is None
         if len(made) == 1:  # the calls go with the reasoning that they are tied to
-            assert made[0]["content"] == "and b?"
+            assert made[0]["content"] == [{"type": "input_text", "text": "and b?"}]
             continue
         assert list(made)[-5:-2] == calls
         assert [each["call_id"] for each in list(made)[-2:]] == ["c1", "c2"]

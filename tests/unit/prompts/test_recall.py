@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -220,3 +223,21 @@ def test_a_reminder_beside_the_question_does_not_hide_its_answer(
     renderer = pf.Renderer(profile="claude", context_window=2_500, reserve=0, recall_share=0.3)
     prompt = renderer.prompt(history=history, to="anthropic")
     assert "u200@x.org" in json.dumps(prompt[-1])
+
+
+def test_a_score_of_a_hidden_text_is_the_same_in_each_run() -> None:
+    """A plain sum of floats depends on the order of a set, and that on the seed of hashes."""
+    code = (
+        "from promptforge.prompts.recall import Hidden, choose_hidden\n"
+        "texts = [' '.join(f'word{n} lid{n % 7}' for n in range(k, k + 40)) for k in range(9)]\n"
+        "hidden = [Hidden(text, None, n) for n, text in enumerate(texts)]\n"
+        "print([item.score for item in choose_hidden([' '.join(texts[::2])], hidden)])"
+    )
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in "0123"
+    }  # fmt: skip
+    assert len(made) == 1
