@@ -77,6 +77,7 @@ MAX_SHARD_BYTES = 4 << 20
 _BOM, _GZIP, _ZSTD = b"\xef\xbb\xbf", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _SUFFIXES = (".parquet", *(f"{s}{p}" for s in (".jsonl", ".ndjson") for p in ("", ".gz", ".zst")))
 """Names that are read in a folder; a file that is named itself may have any."""
+_LIST = late_pattern(r"\s*+\[\s*+[{\"']")
 _HEADER = late_pattern(rb"[^][{}:\n]*[,;|\t]")
 """The beginning of a header of CSV; YAML and JSON, whole or broken, have other signs first."""
 # First bytes of files in other formats: each of their lines would be an error of its own.
@@ -719,7 +720,10 @@ class RowRenderer:
         if columns:
             given = {key: value.get(column) for key, column in columns.items()}
             value = {key: each for key, each in given.items() if not _is_blank(each)}
-        records = value.pop("items", None) if "items" in columns else None
+        # In a table of CSV a list is a text. No pattern of file names begins as one does.
+        items = value.get("items")
+        is_list = isinstance(items, str) and _LIST.match(items) is not None
+        records = value.pop("items", None) if is_list or "items" in columns else None
         asked = _understand(value, self._spec.to)
         return asked if records is None else asked._replace(records=records)
 

@@ -406,6 +406,13 @@ def test_a_row_of_csv_that_lacks_cells_says_so() -> None:
     assert said == [[], ["the row has fewer cells than the table has columns"]]
 
 
+@pytest.mark.parametrize("cell", ['["It is closed."]', "[{'content': 'It is closed.'}]"])
+def test_a_list_in_a_cell_of_items_is_no_name_of_a_file(cell: str) -> None:
+    write("d.csv", 'id,items\n1,"' + cell.replace('"', '""') + '"\n')
+    assert batch.run("d.csv", "out.jsonl", workers=1).errors == 0
+    assert "It is closed." in records("out.jsonl")[0]["text"]
+
+
 def test_a_line_of_a_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("promptforge.batch.rows.MAX_ROW_BYTES", 20)
     for number, text in enumerate((f"id,question{'n' * 20}\n", f"id,question\n1,{'n' * 20}\n"), 1):
