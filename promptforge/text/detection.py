@@ -165,9 +165,11 @@ def _table_of(text: str) -> str | None:
         return None
     for delimiter, name in (("\t", "tsv"), (",", "csv"), (";", "csv")):
         head = rows[0].rstrip("\r")
-        # A line of a program ends so; the last column of a table may hold JSON.
-        is_program = delimiter != "\t" and head.endswith((";", "}"))
-        if delimiter not in head.strip(delimiter) or head.endswith(delimiter) or is_program:
+        # A line of a program ends or begins so; the last column of a table may hold JSON.
+        is_program = head.endswith((";", "}")) or head.startswith(("//", "/*", "--"))
+        if delimiter not in head.strip(delimiter) or head.endswith(delimiter):
+            continue
+        if is_program and delimiter != "\t":
             continue
         try:
             widths = [len(row) for row in csv.reader(rows, delimiter=delimiter) if row]

@@ -71,6 +71,7 @@ TEXTS = [
     ("html", "<template id=\"lid\">\n  <p>A kettle</p>\n</template>\n"),
     ("erb", "<%#\n# Kettle Partial\n\nThis partial renders a kettle,\nto be displayed on the page of its kitchen.\n\n## Local variables:\n\n- `lid`\n%>\n\n<%= lid.name %>\n"),
     ("astro", "---\n// The lids of this house.\n\nconst lids = [\n  { name: 'tin' },\n];\n---\n\n# Lids\n\n{lids.length}\n"),
+    ("go", "// A kettle, with a lid.\n" * 60 + "\npackage pool\n\nfunc Take(n int) error {\n\treturn nil\n}\n"),
     ("markdown", "{% include head.html %}\n\n# The lid\n\nIt is closed, and nobody knows why.\n"),
     ("jinja", "{{!-- The lid of the kettle --}}\n<div class=\"lid\">\n  <p>{{name}}</p>\n</div>\n"),
     ("php", "<?\necho 1;\n"),
