@@ -552,7 +552,23 @@ class Occurrences(dict[str, tuple[_Numbers, _Numbers]]):
 
     def tell(self, words: Sequence[str]) -> set[str]:
         """Return those of the words that hold a term or may name a title: mostly none."""
-        return {word for word in {*words} if self[word] != _NOTHING}
+        rare = {*filterfalse(str.isascii, words)}
+        if rare:
+            words = list(filter(str.isascii, words))
+        text = "\n".join(words) + "\n"
+        lower = text.lower()
+        # Most words are passed over together: one look-up each is dear in ten megabytes.
+        for start in self._starts:
+            place = lower.find(start)
+            while 0 <= place < len(lower):
+                end = lower.index("\n", place)
+                rare.add(text[lower.rfind("\n", 0, place) + 1 : end])
+                place = lower.find(start, end + 1)
+        each = lower.split("\n") if self._keys else ()
+        if not self._keys.keys().isdisjoint(each):
+            pairs = zip(words, each, strict=False)
+            rare |= {word for word, low in pairs if low in self._keys}
+        return {word for word in rare if self[word] != _NOTHING}
 
     def __missing__(self, word: str) -> tuple[_Numbers, _Numbers]:
         lower = word.lower()
