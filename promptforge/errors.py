@@ -244,7 +244,7 @@ def cut_long_words(message: str) -> str:
 
     The end of a path has its file and line.
     """
-    return re.sub(r"(?<!\S)(\S{500})\S{500,}(\S{499})", r"\1…\2", message)
+    return re.sub(r"(?<!\S)(\S{500})\S{2,}(\S{499})", r"\1…\2", message)
 
 
 class PromptForgeError(Exception):

@@ -138,6 +138,8 @@ def test_a_name_of_100_000_letters_is_cut_in_every_message() -> None:
     assert "there is no profile" in said and len(said) < 5_000
     error = errors.ItemError("cannot read it", where=long)
     assert error.bare == "cannot read it" and error.where == long and len(str(error)) < 2_000
+    for letters in (1_000, 1_001, 1_200, 100_000):
+        assert len(str(errors.ItemError("n" * letters))) == 1_000
     deep = "/".join(["", *["d" * 120] * 12, "items.json:3"])
     assert "items.json:3: cannot" in str(errors.ItemError("cannot read it", where=deep))
     path = "/".join(["folder"] * 100)
