@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .profiles import Profile
 
 _PROVIDER = re.compile(
-    r"((openai|azure|anthropic|google|google[_-](genai|vertexai|gla)|vertex(_?ai)?|bedrock|mistral"
-    r"(ai)?|cohere|groq|deepseek|ollama|openrouter|huggingface|together|fireworks):)?"
+    r"(((openai|azure|google|vertex(ai)?|bedrock)([_-][a-z]+)*|anthropic|mistral(ai)?|cohere|groq"
+    r"|deepseek|ollama|openrouter|huggingface|together|fireworks|cerebras|snowflake|heroku|github):)?"
     r"((us|eu|jp|au|apac|global)\.)?((anthropic|openai|google|meta|mistral|cohere|deepseek|qwen)\.)?"
 )
 """A provider before the id, `openai:gpt-5`, and a region of Bedrock, `us.anthropic.`."""

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ..errors import OptionError, ProfileError, did_you_mean, quote, suggest_name
+from ..errors import OptionError, ProfileError, did_you_mean, list_names, quote
 from ..files import TOKENIZER_FILE, YAML_SUFFIXES, path_text, shipped_folder, tokenizer_file
 from ..files.access import ALLOW_OUTSIDE, leads_outside, link_problem, read_utf8
 from ..yaml_reader import load_shipped_yaml, load_yaml_with_lines
@@ -243,7 +243,7 @@ def _chain(name: str, folders: list[Path]) -> list[_Layer]:
         if path in [known.path for known, *_ in chain]:
             names = " > ".join([known.name for known, *_ in chain[::-1]] + [path.stem])
             said = f"the profile extends itself: {names}"
-            if _shipped_file(path.stem):
+            if _profile_file(_SHIPPED + path.stem, ()):
                 said += f"; the original is {_SHIPPED}{path.stem}"
             raise ProfileError(said, where=named_at, option="extends")
 
@@ -256,7 +256,8 @@ def _profile_file(name: str, folders: Sequence[Path]) -> Path | None:
         for path in (folder / (stem + suffix) for folder in folders for suffix in YAML_SUFFIXES):
             if _is_there(path):
                 return path
-    return _shipped_file(stem)
+    path = shipped_folder("profiles") / f"{stem}.yaml"
+    return path if path.is_file() else None
 
 
 def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
@@ -280,7 +281,7 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
 
 def _nearest(name: str, folders: Sequence[Path]) -> tuple[str, str]:
     """Return the end of a message about a name: the likeliest one meant, and a way out without."""
-    from .models import spellings
+    from .models import first_match, spellings
 
     names = [known for known, *_ in find_profiles(folders)]
     for called in spellings(name):
@@ -288,13 +289,15 @@ def _nearest(name: str, folders: Sequence[Path]) -> tuple[str, str]:
         if family == called:  # but for capitals
             return f'; did you mean "{family}"?', ""
         if family is not None:
-            return f'; "{family}" is the nearest, for other models of its family', ""
-    models = [glob.rstrip("*-") for _, globs in _model_globs(folders) for glob in globs]
-    literal = [model for model in models if "*" not in model and "[" not in model]
-    guess = did_you_mean(name, [*names, *literal])
+            return f'; "{family}" is the nearest of its family: take it and set context_window', ""
+    globs = _model_globs(folders)
+    stems = [glob.rstrip("*-") for _, given in globs for glob in given]
+    # Not `devstral` for its glob `devstral-2*` alone; nor `o4-mini` in place of `phi4-mini`.
+    known = [*names, *(stem for stem in stems if "*" not in stem and first_match(stem, globs))]
+    guess = did_you_mean(name, [n for n in known if n[:1] == name[:1].lower()])
     own = re.sub(r"[^\w.-]+", "-", name)
     way_out = f"; default fits any LLM, `promptforge new profile {own}` makes your own"
-    return (guess, "") if guess else (suggest_name(name, names), way_out)
+    return (guess, "") if guess else (f"; there are: {list_names(names)}", way_out)
 
 
 def profile_of_model(model: str, folders: Sequence[Path] = ()) -> str | None:
@@ -317,11 +320,6 @@ def _model_globs(folders: Sequence[Path]) -> list[tuple[str, list[str]]]:
             globs = [glob.lower() for glob in _read(path)[1].get("match", ())]
             found.append((path.parent == shipped_folder("profiles"), name, globs))
     return [(name, globs) for _, name, globs in sorted(found)]
-
-
-def _shipped_file(stem: str) -> Path | None:
-    path = shipped_folder("profiles") / f"{stem}.yaml"
-    return path if path.is_file() else None
 
 
 def _is_there(path: Path) -> bool:

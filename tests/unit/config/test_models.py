@@ -30,6 +30,8 @@ def test_the_first_glob_that_fits_the_name_of_a_model_counts() -> None:
     assert first_match("openai:gpt-5-nano", known) == "b"
     assert first_match("gpt-6", known) == "c"
     assert first_match("claude", known) is None
+    for provider in ("openai-chat", "azure_openai", "bedrock-mantle", "google-cloud", "cerebras"):
+        assert first_match(f"{provider}:gpt-5-nano", known) == "b"
 
 
 def test_a_model_has_the_price_of_the_first_glob_that_fits(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ from promptforge.yaml_reader import load_yaml, load_yaml_with_lines
 
 SHIPPED = _shipped.shipped_folder("profiles")
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+OF_FAMILY = '; "{}" is the nearest of its family: take it and set context_window'
 ANY_LLM = "; default fits any LLM, `promptforge new profile {}` makes your own"
 FAMILIES = [
     name for name in NAMES if name not in ("default", "lisp", "knowledge-long", "assembler")
@@ -43,6 +44,7 @@ FAMILIES = [
 VARIANTS = {
     **{"claude-4.5": "claude", "gpt-4.1": "gpt", "gpt-4o": "gpt", "gpt-5": "gpt", "gpt-oss": "gpt"},
     **{"deepseek-r1": "deepseek", "deepseek-v3": "deepseek", "llama-3": "llama", "qwen-3": "qwen"},
+    **{"mistral-3.1": "mistral", "qwen-2.5": "qwen"},
     **{"gemini-2.5": "gemini", "gpt-5.2": "gpt"},
     **{"gpt-4.1-mini": "gpt", "gpt-4o-mini": "gpt", "o3": "gpt", "o4-mini": "gpt"},
 }
@@ -333,9 +335,13 @@ def test_a_bad_file_below_is_named_as_itself(tmp_path: Path) -> None:
         ("cluade", '; did you mean "claude"?'),
         ("Claude", '; did you mean "claude"?'),
         ("claud-opus-5-5", '; did you mean "claude-opus-5"?'),
-        ("claude-3-haiku-20240307", '; "claude" is the nearest, for other models of its family'),
-        ("azure/gpt-4", '; "gpt" is the nearest, for other models of its family'),
-        ("Qwen/Qwen2.5-7B-Instruct", '; "qwen" is the nearest, for other models of its family'),
+        ("claude-3-haiku-20240307", OF_FAMILY.format("claude")),
+        ("azure/gpt-4", OF_FAMILY.format("gpt")),
+        ("Qwen/Qwen1.5-7B-Chat", OF_FAMILY.format("qwen")),
+        ("mistral-large-2407", OF_FAMILY.format("mistral")),
+        ("magistral-small", '; did you mean "magistral-small-2509"?'),
+        ("phi4-mini", f"; there are: {', '.join(NAMES)}{ANY_LLM.format('phi4-mini')}"),
+        ("devstrl", '; did you mean "devstral"?'),
         ("shipped/gemmini", '; did you mean "gemini"?'),
         ("zzz", f"; there are: {', '.join(NAMES)}{ANY_LLM.format('zzz')}"),
         ("x/y-2:1t", f"; there are: {', '.join(NAMES)}{ANY_LLM.format('x-y-2-1t')}"),
@@ -552,6 +558,7 @@ FOR_NONE = {
     r"gpt-5.*-chat-latest|gpt-5.*-codex.*": "retired",
     r"gpt-5-pro.*": "an answer of 272,000 tokens: no figure of the others holds",
     r"gpt-rosalind-research|gpt-daybreak-.*": "their windows are not published",
+    r"gemma-3n-.*|gemma-3-1b.*": "a window far smaller than that of the others",
     r"o1-(mini|preview).*|o[34].*-deep-research.*": "retired, or a search of its own",
     r"claude-mythos-preview": "retired",
     r"gemini-1\.5.*|gemini-2\.0-(?!.*(image|live)).*|gemini-pro|gemini-embedding-.*": "retired, "
@@ -647,6 +654,9 @@ def test_no_name_is_for_two_profiles() -> None:
         ("deepseek-v4-pro", "deepseek"), ("deepseek-r1", "deepseek-r1"), ("qwen3.8-max", "qwen"),
         ("command-a-plus-05-2026", "command"), ("llama-3.3-70b-versatile", "llama-3"),
         ("deepseek-chat", "deepseek-v3"), ("qwen3-32b", "qwen-3"), ("qwen3-coder-plus", "qwen"),
+        ("mistral-small-latest", "mistral"), ("ministral-8b-2512", "mistral"), ("devstral-2-123b", "mistral"),
+        ("devstral-small-2507", "mistral-3.1"), ("devstral", "mistral-3.1"), ("open-mistral-nemo", "mistral-3.1"),
+        ("qwen2.5-coder", "qwen-2.5"), ("qwen3-coder", "qwen-3"), ("gemma3", "gemma-3"),
     ],
 )  # fmt: skip
 def test_the_profile_for_an_llm(llm: str, profile: str) -> None:
