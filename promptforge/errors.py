@@ -181,7 +181,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
         names = sorted(names, key=lambda name: abs(len(name) - len(word)))[:MAX_NAMES_COMPARED]
     # In small letters: `CLAUDE` and `claude` have none in common.
     spelt = {n.lower(): n for n in names if max(len(n), len(word)) <= _MAX_COMPARED_CHARS}
-    for near in get_close_matches(word.lower(), spelt, n=3):
+    begun = [name for name in spelt if name.startswith(word.lower())]  # rag: rag-service
+    for near in get_close_matches(word.lower(), spelt, n=3) + begun * (len(begun) == 1):
         if _is_alike(word.lower(), near):
             return f'; did you mean "{spelt[near]}"?'
     return ""

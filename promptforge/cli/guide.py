@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from ..errors import suggest_name
 from ..files import shipped_folder
 from ..files.access import read_utf8
 from .output import write_output
@@ -32,14 +31,12 @@ def guide_pages() -> dict[str, Path]:
 
 
 @click.command("guide")
-@click.argument("topic", default=_INDEX, metavar="[TOPIC]")
+@click.argument(
+    "topic", type=click.Choice(sorted(guide_pages())), default=_INDEX, metavar="[TOPIC]"
+)
 def guide_command(topic: str) -> None:
     """Print a page of the guide; without TOPIC, the list of pages.
 
     For example `promptforge guide rag-service`, or `promptforge guide templates | less`.
     """
-    pages = guide_pages()
-    if topic not in pages:
-        names = sorted({*pages} - {_INDEX})
-        raise click.UsageError(f'there is no page "{topic}"{suggest_name(topic, names)}')
-    write_output(read_utf8(pages[topic], _MAX_PAGE_BYTES))
+    write_output(read_utf8(guide_pages()[topic], _MAX_PAGE_BYTES))

@@ -26,6 +26,11 @@ def test_of_very_many_names_the_near_ones_are_compared() -> None:
     assert did_you_mean("a" * 100_000, ["a" * 99_999]) == ""
 
 
+def test_the_one_name_that_begins_with_the_word_is_meant() -> None:
+    assert did_you_mean("rag", ["batch", "rag-service"]) == '; did you mean "rag-service"?'
+    assert did_you_mean("rag", ["rag-service", "ragged-tables"]) == ""
+
+
 @pytest.mark.parametrize("word", ["CLAUDE", "Claud", "cLAUDE"])
 def test_capitals_are_no_other_letters(word: str) -> None:
     assert did_you_mean(word, ["chunks", "claude"]) == '; did you mean "claude"?'

@@ -186,6 +186,7 @@ LINES: dict[str, set[str]] = {
     "promptforge new prompt x --from l": {"lisp"},
     "promptforge prompt --prompt d": {"default"},
     "promptforge rule PF80": {"PF801", "PF802"},
+    "promptforge guide ra": {"rag-service"},
     "promptforge check --output-format sa": {"sarif"},
     "promptforge completion ": {"bash", "zsh", "fish"},
     "promptforge test --up": {"--update"},

@@ -18,5 +18,6 @@ def test_the_list_names_each_topic_and_a_topic_prints_its_page() -> None:
 def test_a_wrong_topic_is_an_error_with_the_nearest() -> None:
     wrong = run("guide", "mising")
     assert (wrong.code, wrong.out) == (2, "")
-    assert 'there is no page "mising"; did you mean "missing"?' in wrong.err
+    assert 'there is no "mising" here; did you mean "missing"?' in wrong.err
+    assert 'did you mean "rag-service"?' in run("guide", "rag").err
     assert "; there are: " in run("guide", "zzzz").err
