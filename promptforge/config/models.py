@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PROVIDER = re.compile(
     r"(((openai|azure|google|vertex(ai)?|bedrock)([_-][a-z]+)*|anthropic|mistral(ai)?|cohere|groq"
-    r"|deepseek|ollama|openrouter|huggingface|together|fireworks|cerebras|snowflake|heroku|github):)?"
+    r"|deepseek|ollama|openrouter|huggingface|together|fireworks|cerebras):)?"
     r"((us|eu|jp|au|apac|global)\.)?((anthropic|openai|google|meta|mistral|cohere|deepseek|qwen)\.)?"
 )
 """A provider before the id, `openai:gpt-5`, and a region of Bedrock, `us.anthropic.`."""
