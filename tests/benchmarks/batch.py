@@ -81,6 +81,7 @@ def bare_loop(source: Path, output: Path) -> None:
                 "items_trimmed": result.items_trimmed,
                 "items_dropped": result.items_dropped,
                 "truncated": result.truncated,
+                "cut": [],  # nothing is, in a budget of twice the texts
                 "warnings": msgspec.to_builtins(result.warnings),
             }
             file.write(msgspec.json.encode(facts) + b"\n")

@@ -753,7 +753,7 @@ LETTERS_OF_LINES = ["a", "B7_", "-" * 10, "_c" * 10, "d" * 9, "é", "\ud800", ".
 
 @given(st.lists(st.sampled_from(LETTERS_OF_LINES), max_size=20).map("".join))
 def test_lines_with_a_long_word_are_found_as_line_by_line(text: str) -> None:
-    expected = [line for line in text.split("\n") if re.search(r"\b[\w-]{20}", line, re.ASCII)]
+    expected = [line for line in text.split("\n") if re.search(r"[\w-]{20}", line, re.ASCII)]
     assert list(credentials._lines_with_long_words(text)) == expected
 
 
