@@ -390,7 +390,7 @@ def select(
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
         ranked = {index: ranks[index] for index in order}
         question = Question(options.queries, left, ranked, language, trimmers, embed, reranker)
-        asked = relate(_kind_of_relevance(question), question)
+        asked = relate(*_relevance_for(question))
         others = [index for index in kept if index not in columns.overrides]
         _drop_low_worth(asked, left, others, options.min_worth, dropped)
         kept = _still(kept, dropped)
@@ -533,20 +533,23 @@ def is_file(item: Item) -> bool:
     return bool(item.path) and item.kind in ("code", "file", "diff")
 
 
-def _kind_of_relevance(asked: Question) -> Callable[[Question], Relevance]:
-    """Return the class for the candidates: files, programs among them, that no score tells apart
-    are a repository.
+def _relevance_for(asked: Question) -> tuple[Callable[[Question], Relevance], Question]:
+    """Return the class for the candidates, and what is asked of them.
+
+    Files, programs among them, that no score tells apart are a repository, whatever else was named
+    beside its folder: a log, a document.
     """
     from .query import QueryRelevance
 
-    with_path = [item for item in map(asked.items.__getitem__, asked.ranked) if item.path]
     if asked.embed or asked.reranker or len(asked.ranked) < 2 or len({*asked.ranked.values()}) > 1:
-        return QueryRelevance
-    if all(map(is_file, with_path)) and any(item.kind == "code" for item in with_path):
-        from .repository import RepositoryRelevance
+        return QueryRelevance, asked
+    with_path = [item for item in map(asked.items.__getitem__, asked.ranked) if item.path]
+    files = [item for item in with_path if not item.named] or with_path
+    if all(map(is_file, files)) and any(item.kind == "code" for item in files):
+        from .repository import RepositoryRelevance, find_traces
 
-        return RepositoryRelevance
-    return QueryRelevance
+        return RepositoryRelevance, asked._replace(queries=(*asked.queries, *find_traces(asked)))
+    return QueryRelevance, asked
 
 
 def _diversify(

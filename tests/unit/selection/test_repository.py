@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,9 +16,9 @@ from shipped_words import marks as shipped_marks
 
 import promptforge as pf
 from promptforge.selection.repository import (
+    FileNames,
     cut_into_chunks,
     file_importance,
-    find_named,
     find_shared_comments,
     rank_chunks,
 )
@@ -450,7 +451,55 @@ def test_only_a_word_itself_counts_for_its_rarity() -> None:
     ],
 )
 def test_a_file_is_named_in_any_usual_way(name: str) -> None:
-    assert find_named(f"what of {name} is used", ["net/fast.py", "net/slow.py"]) == {1}
+    assert FileNames(["net/fast.py", "net/slow.py"]).find(f"what of {name} is used").keys() == {1}
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        'File "/srv/app/net/slow.py", line 7, in run',
+        r'File "C:\srv\net\slow.py", line 7',
+        "at run (file:///srv/net/slow.py:7:5)",
+        "net/slow.py#L7-L9",
+        "slow.py(7,5): error",
+        "in /srv/net/slow.py:line 7",
+        "slow.py on line 7",
+        "see line 3 of fast.c, then slow.py line 7",
+    ],
+)
+def test_a_line_of_a_file_is_named_in_any_usual_way(place: str) -> None:
+    assert FileNames(["net/fast.py", "net/slow.py"]).find(place) == {1: {7}}
+
+
+def _many_jobs(name: str) -> str:
+    return "\n\n".join(
+        f"def {name}_{n}(entry):\n    entry.open()\n    entry.{name}({n})\n    return entry"
+        for n in range(60)
+    )
+
+
+@pytest.mark.parametrize("packing", ["score", "repository"])
+def test_a_line_that_the_query_names_is_shown(packing: str) -> None:
+    items = [_program(f"{name}.py", _many_jobs(name)) for name in ("read", "sort", "send")]
+    lines = _many_jobs("sort").split("\n")
+    number = lines.index("    entry.sort(40)") + 1
+    found = _ask(items, f"why does sort.py:{number} fail?", packing=packing)
+    assert "entry.sort(40)" in found.text and found.tokens <= 800
+
+
+@pytest.mark.parametrize("name", ["error.txt", "pytest.log", "notes.md"])
+def test_the_files_of_a_named_trace_come_before_others(tmp_path: Path, name: str) -> None:
+    (tmp_path / "shop").mkdir()
+    for job in ("read", "sort", "send", "fail"):
+        (tmp_path / "shop" / f"{job}.py").write_text(_many_jobs(job))
+    number = _many_jobs("sort").split("\n").index("    entry.sort(40)") + 1
+    trace = (
+        f'  File "/srv/shop/sort.py", line {number}, in sort_40\n    entry.sort(40)\nValueError: x'
+    )
+    (tmp_path / name).write_text(f"Traceback (most recent call last):\n{trace}\n")
+    items = pf.load("shop", name, workspace=tmp_path)
+    text = pf.render(items, query="Why does this fail?", max_tokens=900).text
+    assert text.count("entry.sort(40)") == 2 and "ValueError: x" in text
 
 
 @pytest.mark.parametrize("packing", ["score", "repository"])
@@ -482,9 +531,10 @@ def test_a_name_in_passing_takes_little_room_from_the_answer() -> None:
 
 def test_a_name_of_several_files_or_of_none_names_none() -> None:
     paths = [*(f"{n}/index.ts" for n in range(2)), "app/[id]/page.tsx", "v1.2", "x/0/index.ts"]
-    assert find_named("index.ts, v1.2, then vue.js", paths) == set()
-    assert find_named("0/index.ts; 1/index.ts page.tsx app/[id]/page.tsx.", paths) == {0, 1, 2}
-    assert find_named("index " * 9_999 + " ".join(paths) * 999, paths)
+    assert FileNames(paths).find("index.ts, v1.2, then vue.js") == {}
+    named = FileNames(paths).find("0/index.ts; 1/index.ts page.tsx app/[id]/page.tsx.")
+    assert named.keys() == {0, 1, 2}
+    assert FileNames(paths).find("index " * 9_999 + " ".join(paths) * 999)
 
 
 def test_names_of_the_next_best_files_follow_the_passages() -> None:
