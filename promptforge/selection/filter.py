@@ -390,7 +390,7 @@ def select(
         order = sorted(kept, key=ranks.__getitem__, reverse=True)
         ranked = {index: ranks[index] for index in order}
         question = Question(options.queries, left, ranked, language, trimmers, embed, reranker)
-        asked = relate(*_relevance_for(question))
+        asked = relate(_kind_of_relevance(question), question)
         others = [index for index in kept if index not in columns.overrides]
         _drop_low_worth(asked, left, others, options.min_worth, dropped)
         kept = _still(kept, dropped)
@@ -533,23 +533,21 @@ def is_file(item: Item) -> bool:
     return bool(item.path) and item.kind in ("code", "file", "diff")
 
 
-def _relevance_for(asked: Question) -> tuple[Callable[[Question], Relevance], Question]:
-    """Return the class for the candidates, and what is asked of them.
-
-    Files, programs among them, that no score tells apart are a repository, whatever else was named
-    beside its folder: a log, a document.
+def _kind_of_relevance(asked: Question) -> Callable[[Question], Relevance]:
+    """Return the class for the candidates: files, programs among them, that no score tells apart
+    are a repository, whatever else was named beside its folder: a log, a document.
     """
     from .query import QueryRelevance
 
     if asked.embed or asked.reranker or len(asked.ranked) < 2 or len({*asked.ranked.values()}) > 1:
-        return QueryRelevance, asked
+        return QueryRelevance
     with_path = [item for item in map(asked.items.__getitem__, asked.ranked) if item.path]
     files = [item for item in with_path if not item.named] or with_path
     if all(map(is_file, files)) and any(item.kind == "code" for item in files):
-        from .repository import RepositoryRelevance, find_traces
+        from .repository import RepositoryRelevance
 
-        return RepositoryRelevance, asked._replace(queries=(*asked.queries, *find_traces(asked)))
-    return QueryRelevance, asked
+        return RepositoryRelevance
+    return QueryRelevance
 
 
 def _diversify(

@@ -498,8 +498,25 @@ def test_the_files_of_a_named_trace_come_before_others(tmp_path: Path, name: str
     )
     (tmp_path / name).write_text(f"Traceback (most recent call last):\n{trace}\n")
     items = pf.load("shop", name, workspace=tmp_path)
-    text = pf.render(items, query="Why does this fail?", max_tokens=900).text
+    text = pf.render(items, query="Why does this happen?", max_tokens=900).text
     assert text.count("entry.sort(40)") == 2 and "ValueError: x" in text
+    both = pf.render(items, query="Where is entry.send 12 done?", max_tokens=1_200).text
+    assert both.count("entry.sort(40)") == 2 and "entry.send(12)" in both
+
+
+def test_what_a_named_diff_changes_is_shown_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    for job in ("read", "sort", "send", "fail"):
+        (tmp_path / "shop" / f"{job}.py").write_text(_many_jobs(job))
+    changed = "-    entry.sort(40)\n+    entry.sort(41, stable=True)\n"
+    head = "diff --git a/shop/sort.py b/shop/sort.py\n--- a/shop/sort.py\n+++ b/shop/sort.py\n"
+    hunk = (
+        f"@@ -202,3 +202,3 @@ def sort_40(entry):\n     entry.open()\n{changed}     return entry\n"
+    )
+    (tmp_path / "change.diff").write_text(head + hunk)
+    items = pf.load("shop", "change.diff", workspace=tmp_path)
+    text = pf.render(items, query="Review this change", max_tokens=900).text
+    assert "+    entry.sort(41, stable=True)" in text and "def sort_40(entry):\n" in text
 
 
 @pytest.mark.parametrize("packing", ["score", "repository"])
