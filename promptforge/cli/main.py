@@ -7,6 +7,7 @@ so `--help` and completion answer at once. `main` turns every error into one lin
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
 import importlib
 import os
@@ -104,8 +105,44 @@ class _Named(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
         return self._inner.shell_complete(ctx, param, incomplete)
 
 
+def _refuse_one_dash(parser: Any, ctx: click.Context) -> Any:
+    """Let a parser refuse `-outline`, which click reads as `-o utline`; returns the parser."""
+    read_letters = parser._match_short_opt
+
+    def read(word: str, state: Any) -> None:
+        from .output import guess_flag, long_flags, named_flag
+
+        name = word.partition("=")[0]
+        if len(name) == 2:
+            read_letters(word, state)
+            return
+        # `*.py` names a file -o.py too.
+        if os.path.lexists(word) or named_flag(name, long_flags(ctx)) is not None:
+            raise click.NoSuchOption(name, ctx=ctx)
+        try:
+            read_letters(word, state)
+        except click.NoSuchOption:  # of one letter in it
+            if guess_flag(name, ctx):
+                raise click.NoSuchOption(name, ctx=ctx) from None
+            raise
+
+    parser._match_short_opt = read
+    return parser
+
+
 class _LazyGroup(click.Group):
     """A group that imports the module of a command when the command is asked for."""
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        return _refuse_one_dash(super().make_parser(ctx), ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Words of git, uv and gh: help, help render, version.
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        elif args == ["version"]:
+            args = ["--version"]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -119,6 +156,8 @@ class _LazyGroup(click.Group):
             is_named = isinstance(param, click.Argument) or param.metavar in _NAME_METAVARS
             if is_named and (type(param.type) is click.Path or param.type is click.STRING):
                 param.type = _Named(param.type)
+        make = functools.partial(type(command).make_parser, command)
+        command.make_parser = lambda ctx: _refuse_one_dash(make(ctx), ctx)  # type: ignore[method-assign]
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -151,7 +190,9 @@ class _LazyGroup(click.Group):
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, message="%(prog)s %(version)s", help="Print the version.")
+@click.version_option(
+    __version__, "-V", "--version", message="%(prog)s %(version)s", help="Print the version."
+)
 def command_group() -> None:
     """Pack files, search results and documents into an LLM prompt that fits a token budget.
 

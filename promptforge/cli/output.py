@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..errors import Diagnostic, ItemError, did_you_mean, quote, suggest_name
+from ..errors import Diagnostic, ItemError, did_you_mean, list_names, quote, suggest_name
 from ..files import is_template_name, is_url
 from ..files.access import (
     SYSTEM_FOLDERS,
@@ -562,7 +562,8 @@ def _describe(error: click.ClickException, context: click.Context | None) -> str
         about = (parameter.help or "").rstrip(".")
         return f"{' or '.join(parameter.opts)} is missing; give it a value: {about}"
     if isinstance(error, click.NoSuchOption):
-        return f"there is no option {quote(error.option_name)}{_guess_flag(error, context)}"
+        hint = guess_flag(error.option_name, context) if context is not None else ""
+        return f"there is no option {quote(error.option_name)}{hint}"
     if isinstance(error, click.BadOptionUsage) and "requires an argument" in error.message:
         return f"{error.option_name} needs a value"
     if isinstance(error, click.BadParameter) and error.param is not None:
@@ -572,17 +573,36 @@ def _describe(error: click.ClickException, context: click.Context | None) -> str
     return re.sub(r"Got unexpected extra arguments? \((.*)\)", r"unexpected arguments: \1", words)
 
 
-def _guess_flag(error: click.NoSuchOption, context: click.Context | None) -> str:
-    """Return a hint: the flag of another program's name, or one that is spelt nearly so."""
-    there = context.command.params if context is not None else []
-    flags = [flag for parameter in there for flag in (*parameter.opts, *parameter.secondary_opts)]
-    known = [flag for flag in flags if flag.startswith("--")]
-    meant = flags_of_others(known).get(error.option_name)
+def guess_flag(name: str, context: click.Context) -> str:
+    """Return a hint on an unknown flag: the other program's flag is ours, or nearly spelt so."""
+    known = long_flags(context)
+    meant = named_flag(name, known)
     if meant is not None:
         return f"; did you mean {quote(meant)}?"
-    if error.option_name in _FLAGS_OF_PROMPT:
+    if len(name) > 2 and not name.startswith("--"):  # -formt
+        name = f"-{name}"
+    if name in _FLAGS_OF_PROMPT:
         return "; the command `prompt` takes it"
-    return did_you_mean(error.option_name, known)
+    begun = [flag for flag in known if flag.startswith(name) and len(name) > 3]
+    if len(begun) > 1:
+        return f"; these begin so: {list_names(begun, 5)}"
+    hint = did_you_mean(name, begun or known)
+    if not hint and isinstance(context.command, click.Group):
+        return f"; a command comes first: {context.command_path} render {name}"
+    return hint
+
+
+def named_flag(name: str, known: Collection[str]) -> str | None:
+    """Return which of the flags `known` is meant by `-outline`, or by a flag of other programs."""
+    meant = {**flags_of_others(known), **{flag: flag for flag in known}}
+    return meant.get(name) or meant.get(f"-{name}")
+
+
+def long_flags(context: click.Context) -> list[str]:
+    """Return the flags of a command that begin with two dashes."""
+    given = context.command.get_params(context)
+    flags = (flag for each in given for flag in (*each.opts, *each.secondary_opts))
+    return [flag for flag in flags if flag.startswith("--")]
 
 
 def _describe_value(error: click.BadParameter, parameter: click.Parameter) -> str:

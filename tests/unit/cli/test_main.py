@@ -11,11 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from commandline import ITEM, command, python, run, said, write
 from places import ROOT
 
 import promptforge as pf
+from promptforge.cli.main import COMMANDS, command_group
 from promptforge.model import RESULT_FIELDS
 
 TEXT = pf.render([ITEM]).text + "\n"
@@ -264,6 +266,29 @@ def test_a_folder_that_is_not_there_is_named(flag: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_flag_with_one_dash_is_refused_by_its_name(name: str) -> None:
+    found = command_group.get_command(click.Context(command_group), name)
+    assert found is not None
+    for flag in (each for param in found.params for each in (*param.opts, *param.secondary_opts)):
+        if len(flag) > 3 and flag.startswith("--"):
+            said(run(name, flag[1:], "1"), 2, f'"{flag[1:]}"; did you mean "{flag}"?')
+    assert [path.name for path in Path().iterdir()] == ["items.json"]
+
+
+def test_a_value_that_looks_like_a_flag_is_a_value() -> None:
+    assert run("render", "items.json", "-o", "-outline").code == 0
+    assert run("render", "items.json", "-qotext").code == 0
+    assert Path("-outline").read_text() == Path("text").read_text() == TEXT
+    assert run("render", "items.json", "-Oclean=true").out == TEXT
+
+
+def test_help_and_version_are_had_by_the_words_of_other_programs() -> None:
+    assert run("help") == run("--help")
+    assert run("help", "render") == run("render", "--help")
+    assert run("version") == run("-V") == run("--version")
+
+
 def test_it_is_a_program() -> None:
     assert command("render", stdin=json.dumps([ITEM]).encode()) == (0, TEXT, "")
     version = command("--version")
