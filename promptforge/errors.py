@@ -289,13 +289,14 @@ class OptionError(PromptForgeError):
         where: str | None = None,
         option: str | None = None,
         absent: str | None = None,
+        hint: str = "",
     ) -> None:
-        super().__init__(message, where=where)
+        super().__init__(message + hint, where=where)
         self.option = option
         self.absent = absent
         """Name of a layout, prompt, template or profile that does not exist."""
-        self.way_out = ""
-        """The end of the message, which gives way to a hint of somebody who knows more."""
+        self.hint = hint
+        """The end of the message; the command line replaces it when it knows more."""
 
 
 class ProfileError(OptionError):
@@ -304,8 +305,9 @@ class ProfileError(OptionError):
     def __init__(
         self, message: str, *, where: str | None = None, option: str | None = None,
         column: int | None = None, inside: tuple[str, ...] = (), absent: str | None = None,
+        hint: str = "",
     ) -> None:  # fmt: skip
-        super().__init__(message, where=where, option=option, absent=absent)
+        super().__init__(message, where=where, option=option, absent=absent, hint=hint)
         self.column = column
         """Character of the line, from 1, if known."""
         self.inside = inside

@@ -360,7 +360,8 @@ def _unknown(name: str, known: Iterable[str]) -> OptionError:
         hint += " --templates and --profiles"
     elif not hint:
         hint = "; `promptforge list` and `promptforge list templates` print all names"
-    return OptionError(f"no template, layout or profile is named {quote(name)}{hint}", absent=name)
+    message = f"no template, layout or profile is named {quote(name)}"
+    return OptionError(message, absent=name, hint=hint)
 
 
 @click.command("schema")

@@ -323,12 +323,11 @@ def _describe(
         message = f"{place}: {message}"
     if isinstance(error, OptionError) and error.absent:
         files = places.get(UNTRUSTED_FILES, "")
+        hint = unused_folder_hint(error.absent, arguments)
         if f"/{error.absent}/" in files or f"/{error.absent}.y" in files:
-            message = f"{message.partition('; ')[0]}; {places[UNTRUSTED]}"
-        else:
-            hint = unused_folder_hint(error.absent, arguments)
-            if hint:
-                message = f"{message.removesuffix(error.way_out)}{hint}"
+            hint = f"; {places[UNTRUSTED]}"
+        if hint:
+            message = f"{message.removesuffix(error.hint)}{hint}"
     return type(error).__name__.removesuffix("Error").lower(), message
 
 

@@ -267,37 +267,37 @@ def _find(name: str, folders: Sequence[Path], place: str | None = None) -> Path:
         return path
     stem = name.removeprefix(_SHIPPED)
     for_model = profile_of_model(stem, folders)
-    hint, way_out = f'; "{for_model}" is the profile for it', ""
+    hint = f'; "{for_model}" is the profile for it'
     if for_model is None:
-        hint, way_out = _nearest(stem, folders)
+        hint = _nearest(stem, folders)
     if not _MODEL.fullmatch(stem):
         said = f"{quote(name)} is neither a profile's name nor a .yaml file that is there"
-        raise ProfileError(f"{said}{hint}{way_out}", where=place, option="profile")
-    said = f"there is no profile {quote(name)}{hint}{way_out}"
-    error = ProfileError(said, where=place, option="profile", absent=name)
-    error.way_out = way_out
-    raise error
+        raise ProfileError(said, where=place, option="profile", hint=hint)
+    said = f"there is no profile {quote(name)}"
+    raise ProfileError(said, where=place, option="profile", absent=name, hint=hint)
 
 
-def _nearest(name: str, folders: Sequence[Path]) -> tuple[str, str]:
-    """Return the end of a message about a name: the likeliest one meant, and a way out without."""
+def _nearest(name: str, folders: Sequence[Path]) -> str:
+    """Return the end of a message about a name: the likeliest one meant, or a way out and all."""
     from .models import first_match, spellings
 
     names = [known for known, *_ in find_profiles(folders)]
     for called in spellings(name):
         family = max((known for known in names if called.startswith(known)), key=len, default=None)
         if family == called:  # but for capitals
-            return f'; did you mean "{family}"?', ""
+            return f'; did you mean "{family}"?'
         if family is not None:
-            return f'; "{family}" is the nearest of its family: take it and set context_window', ""
+            return f'; "{family}" is the nearest of its family: take it and set context_window'
     globs = _model_globs(folders)
     stems = [glob.rstrip("*-") for _, given in globs for glob in given]
     # Not `devstral` for its glob `devstral-2*` alone; nor `o4-mini` in place of `phi4-mini`.
     known = [*names, *(stem for stem in stems if "*" not in stem and first_match(stem, globs))]
     guess = did_you_mean(name, [n for n in known if n[:1] == name[:1].lower()])
+    if guess:
+        return guess
     own = re.sub(r"[^\w.-]+", "-", name)
     way_out = f"; default fits any LLM, `promptforge new profile {own}` makes your own"
-    return (guess, "") if guess else (f"; there are: {list_names(names)}", way_out)
+    return f"{way_out}; there are: {list_names(names)}"
 
 
 def profile_of_model(model: str, folders: Sequence[Path] = ()) -> str | None:

@@ -184,9 +184,9 @@ class Templates:
         """Raise `OptionError` for a set of prompt templates that is not there."""
         known = self.prompts()
         if name.removeprefix("shipped/") not in known:
+            message = f"there is no set of prompt templates {quote(name)}"
             hint = suggest_name(name, known)
-            message = f"there is no set of prompt templates {quote(name)}{hint}"
-            raise OptionError(message, option="prompt", absent=name)
+            raise OptionError(message, option="prompt", absent=name, hint=hint)
 
     def check_format(self, format: str) -> None:
         """Raise `OptionError` for a format that no layout has."""
@@ -295,13 +295,14 @@ class Templates:
         name: str | None = layout
         while name:
             if not self.is_layout(name):
-                message = f"there is no layout {quote(name)}{suggest_name(name, self.layouts())}"
+                message = f"there is no layout {quote(name)}"
+                hint = suggest_name(name, self.layouts())
                 if self._by_layout.get(name) and name != PROMPTS_FOLDER:
                     message = f"{quote(name)} is not a layout: it has neither a page, such as"
-                    message += " layout.md.j2, nor a layout.yaml with a base"
+                    hint = " layout.md.j2, nor a layout.yaml with a base"
                 if chain:
-                    raise TemplateError(message, where=self._settings_place(chain[-1]))
-                raise OptionError(message, option="layout", absent=name)
+                    raise TemplateError(message + hint, where=self._settings_place(chain[-1]))
+                raise OptionError(message, option="layout", absent=name, hint=hint)
             if name in chain:
                 circle = " → ".join([*chain, name])
                 message = f"the layouts {circle} are based on each other, which is circular"
