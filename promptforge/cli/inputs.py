@@ -723,6 +723,9 @@ def _read_text(flag: str, given: dict[str, Any]) -> str | None:
     """Take a text out of the flags, given as it is or in a file; a file's last line end goes."""
     text, path = given.pop(flag), given.pop(f"{flag}_file")
     if path is None:
+        if text and re.fullmatch(r"@\S*[./]\S*", text):  # as of curl and llm; not @alice
+            name = printable(text[1:])
+            print_message(f"--{flag} is this text; --{flag}-file {name} reads a file", "warning")
         return typing.cast(str | None, text)
     if text is not None:
         raise click.UsageError(f"--{flag} and --{flag}-file both give the text; leave one out")

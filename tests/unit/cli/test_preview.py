@@ -350,3 +350,11 @@ def test_an_order_without_the_parts_that_are_given_is_told() -> None:
     assert ran.code == 2
     assert "nothing to make a prompt of: prompt_order has no place for the question" in ran.err
     assert "give items" not in ran.err
+
+
+@pytest.mark.parametrize("flag", ["--user", "--system", "--instructions"])
+def test_a_text_that_names_a_file_as_for_curl_is_said(flag: str, folder: Path) -> None:
+    ran = run("prompt", "--user", "What?", flag, "@nope.txt")
+    assert ran.code == 0 and "@nope.txt" in ran.out
+    assert f"warning: {flag} is this text; {flag}-file nope.txt reads a file" in ran.err
+    assert run("prompt", "--user", "@alice what is a.py?").err.count("-file") == 0
