@@ -110,12 +110,12 @@ def _refuse_one_dash(parser: Any, ctx: click.Context) -> Any:
     read_letters = parser._match_short_opt
 
     def read(word: str, state: Any) -> None:
-        from .output import guess_flag, long_flags, named_flag
-
         name = word.partition("=")[0]
         if len(name) == 2:
             read_letters(word, state)
             return
+        from .output import guess_flag, long_flags, named_flag  # late: `-h` needs none
+
         # `*.py` names a file -o.py too.
         if os.path.lexists(word) or named_flag(name, long_flags(ctx)) is not None:
             raise click.NoSuchOption(name, ctx=ctx)
