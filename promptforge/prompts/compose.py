@@ -233,6 +233,15 @@ class Composer:
         part = PromptSegment("history", "", "", (message,))
         return self.count(self.templates.print_part(part, boundary)) + 1
 
+    def cost_change(self, before: MessageBlock, after: MessageBlock | None) -> int | None:
+        """Return the tokens that a message costs more with `after` in the place of a block.
+
+        After None, the block is gone. Returns None where only the whole message tells: texts meet.
+        """
+        if self.one_text or isinstance(before, TextBlock):
+            return None
+        return (self._block_cost(after) if after is not None else 0) - self._block_cost(before)
+
     def question_cost(self) -> int:
         """Return the tokens of the question, as `history_cost` counts a message of the history."""
         if not self.texts.get("question"):

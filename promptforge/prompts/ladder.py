@@ -30,6 +30,7 @@ from ..errors import quote
 from ..text.format import plural
 from .compose import Composer
 from .messages import (
+    GEMINI_SIGNATURES,
     Message,
     MessageBlock,
     OpaqueBlock,
@@ -39,6 +40,7 @@ from .messages import (
     grow,
     is_bound_thought,
     is_failure,
+    signature_beside,
 )
 from .providers import SYSTEM_ROLES
 from .shorten import shortener_of
@@ -142,7 +144,7 @@ class HistoryFitter:
         self.steps = [split_steps(self.messages, turn) for turn in self.turns]
         """The steps of each turn; the first of them is its question."""
         self.calls = _pair(self.messages)
-        """The call of each result."""
+        """The place of the call of each result."""
         self._boundary = self.composer.boundary_of(self.messages) if self.messages else ""
         self.pinned = {n for n, m in enumerate(self.messages) if m.role in SYSTEM_ROLES}
         """Messages that never go: system texts within a conversation."""
@@ -157,6 +159,15 @@ class HistoryFitter:
     def turn_of(self, number: int) -> int:
         """Return the number of the turn of a message."""
         return next(n for n, turn in enumerate(self.turns) if number in turn)
+
+    def call_of(self, result: Place) -> ToolCall | None:
+        """Return the call of a result."""
+        if result not in self.calls:
+            return None
+        number, at = self.calls[result]
+        call = self.messages[number].blocks[at]
+        assert isinstance(call, ToolCall)
+        return call
 
     @property
     def costs(self) -> list[int]:
@@ -428,8 +439,22 @@ class _Replay:
                 if any(block is not GONE for block in blocks):
                     self._put(n, replace(message, blocks=tuple(blocks)))
 
-    def _put(self, number: int, message: Message) -> None:
-        cost = self._fitter.cost(_without_gone(message))  # a block that is gone has no overhead
+    def _put_block(self, place: Place, block: MessageBlock) -> None:
+        number, at = place
+        now = self._now[number]
+        if now is not None:
+            blocks = (*now.blocks[:at], block, *now.blocks[at + 1 :])
+            # To count all of a message with 1,000 results for each of them takes seconds.
+            change = self._composer.cost_change(now.blocks[at], None if block is GONE else block)
+            self._put(number, replace(now, blocks=blocks), change)
+            if self._now[number] is not now:
+                self._changed = min(self._changed, number)
+
+    def _put(self, number: int, message: Message, change: int | None = None) -> None:
+        if change is None:
+            cost = self._fitter.cost(_without_gone(message))  # what is gone has no overhead
+        else:
+            cost = self._costs[number] + change
         if cost < self._costs[number]:
             self.total += cost - self._costs[number]
             self._now[number], self._costs[number] = message, cost
@@ -500,18 +525,13 @@ class _Replay:
     def _limit(self, place: Place, tokens: int) -> None:
         """Shorten a result or a text to so many tokens, of itself as it came."""
         number, at = place
-        now = self._now[number]
-        if now is None or self._limits.get(place, inf) <= tokens:
+        if self._now[number] is None or self._limits.get(place, inf) <= tokens:
             return
         self._limits[place] = tokens
         block = self._fitter.messages[number].blocks[at]
         made = self._shortened(place, block, tokens)
-        if made is None:
-            return
-        blocks = (*now.blocks[:at], made, *now.blocks[at + 1 :])
-        self._put(number, replace(now, blocks=blocks))
-        if self._now[number] is not now:
-            self._changed = min(self._changed, number)
+        if made is not None:
+            self._put_block(place, made)
 
     def _shortened(self, place: Place, block: MessageBlock, tokens: int) -> MessageBlock | None:
         assert isinstance(block, ToolOutput | TextBlock)
@@ -530,7 +550,7 @@ class _Replay:
                 text = shortener.shorten(text, question, tokens, block.failed)
         if not text.strip():
             self._limits[place] = ONE_LINE
-            text = self._composer.left_out(self._fitter.calls.get(place), size)
+            text = self._composer.left_out(self._fitter.call_of(place), size)
         return with_text(block, text)
 
     # --- the last resorts ---
@@ -582,27 +602,21 @@ class _Replay:
         if not self._fitter.drops_calls or newest.stop > len(self._now):
             return
         messages = self._fitter.messages
-        blocks = [(n, at, each) for n in newest for at, each in enumerate(messages[n].blocks)]
+        blocks = [each for n in newest for each in messages[n].blocks]
+        pairs = [pair for pair in self._fitter.calls.items() if pair[0][0] in newest]
+        # Gemini 3 signs the first call, and refuses a step of the running turn without that.
+        signed = [place for place, _ in pairs if _is_signed(self._fitter.call_of(place))]
         # OpenAI refuses a thought without the call that follows it, and the call without it.
-        tied = any(_has_id_of_responses(block) for *_, block in blocks)
-        made = {block.id: (n, at) for n, at, block in blocks if isinstance(block, ToolCall)}
-        answered = [(n, at, block.id) for n, at, block in blocks if isinstance(block, ToolOutput)]
-        pairs = [((n, at), made.pop(id_)) for n, at, id_ in answered if id_ in made]
-        for place, call in () if tied else pairs[:-1]:
+        tied = any(map(_has_id_of_responses, blocks)) and any(map(_is_thought, blocks))
+        for place, call in () if tied else pairs[: len(pairs) - (not signed)]:
             if self.total <= self._room:
                 return
-            self._limits[place] = NOTHING
-            self._leave_out(*place)
-            self._leave_out(*call)
+            if place not in signed:
+                self._limits[place] = NOTHING
+                self._put_block(place, GONE)
+                self._put_block(call, GONE)
         if self.total > self._room and pairs:
             self._drop(newest)
-
-    def _leave_out(self, number: int, at: int) -> None:
-        message = self._now[number]
-        if message is not None and number not in self._fitter.pinned:
-            blocks = (*message.blocks[:at], GONE, *message.blocks[at + 1 :])
-            self._put(number, replace(message, blocks=blocks))
-            self._changed = min(self._changed, number)
 
     def _shorten_question(self) -> None:
         """Shorten a pasted text that would leave no room for what was said before it."""
@@ -744,19 +758,32 @@ def _links(message: Message) -> _Links:
     return _Links(list(filter(None, results)), list(filter(None, calls)), thinks)
 
 
+def _is_thought(block: MessageBlock) -> bool:
+    return isinstance(block, OpaqueBlock) and block.reasoning
+
+
 def _has_id_of_responses(block: MessageBlock) -> bool:
     """Return whether OpenAI knows the item by its id, and so the thought that it demands."""
-    thought = isinstance(block, OpaqueBlock) and block.reasoning
-    return block.family == "openai-responses" and not thought and "id" in (block.original or {})
+    known = block.family == "openai-responses" and "id" in (block.original or {})
+    return known and not _is_thought(block)
 
 
-def _pair(messages: Sequence[Message]) -> dict[Place, ToolCall]:
-    calls: dict[str, ToolCall] = {}
+def _is_signed(call: ToolCall | None) -> bool:
+    """Return whether a call carries a signature of Gemini, in its shape or in one of OpenAI."""
+    if call is None:
+        return False
+    own = call.original or {}
+    return any(map(own.get, GEMINI_SIGNATURES)) or signature_beside(call) is not None
+
+
+def _pair(messages: Sequence[Message]) -> dict[Place, Place]:
+    """Return the place of the call of each result; without ids, calls of a tool have their order."""
+    calls: dict[str, list[Place]] = {}
     paired = {}
     for n, message in enumerate(messages):
         for at, block in enumerate(message.blocks):
             if isinstance(block, ToolCall):
-                calls[block.id] = block
-            elif isinstance(block, ToolOutput) and block.id in calls:
-                paired[n, at] = calls[block.id]
+                calls.setdefault(block.id or block.name, []).append((n, at))
+            elif isinstance(block, ToolOutput) and calls.get(block.id or block.name):
+                paired[n, at] = calls[block.id or block.name].pop(0)
     return paired

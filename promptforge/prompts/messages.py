@@ -363,7 +363,7 @@ def _keep_block(
         return block, None
     if isinstance(block, OpaqueBlock):
         return None, block.loss
-    if family == "gemini" and isinstance(block, ToolCall) and (sign := _signature_beside(block)):
+    if family == "gemini" and isinstance(block, ToolCall) and (sign := signature_beside(block)):
         call = {"id": block.id, "name": block.name, "args": json.loads(block.arguments)}
         original = {"function_call": call, "thought_signature": sign}
         return replace(block, original=original, family=family), None
@@ -377,7 +377,7 @@ def _keep_block(
     return None, block.loss
 
 
-def _signature_beside(call: ToolCall) -> str | None:
+def signature_beside(call: ToolCall) -> str | None:
     """Return the signature of a call of Gemini in the shape of OpenAI: Google's and LiteLLM's."""
     given: Any = call.original or {}
     for path in (("extra_content", "google"), ("provider_specific_fields",)):

@@ -71,7 +71,7 @@ def find_hidden(history: HistoryFitter, fitted: FittedHistory, asked: bool) -> I
                 if not isinstance(block, ToolOutput | TextBlock) or not block.text.strip():
                     continue
                 if shown is None or block.text not in _texts(shown):
-                    yield Hidden(block.text, history.calls.get((n, at)), number)
+                    yield Hidden(block.text, history.call_of((n, at)), number)
 
 
 @functools.cache

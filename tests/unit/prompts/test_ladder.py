@@ -16,7 +16,9 @@ from provider_rules import serving
 
 import promptforge as pf
 from promptforge.errors import Diagnostics
-from promptforge.prompts.histories import read_message
+from promptforge.integrations.bridge import Bridge
+from promptforge.prompts.histories import read_history, read_message
+from promptforge.prompts.ladder import HistoryFitter
 from promptforge.prompts.providers import ShapeName
 
 SHAPES = ["openai", "openai-responses", "anthropic", "gemini", "bedrock", "roles", "text"]
@@ -145,6 +147,62 @@ def test_a_thought_of_openai_goes_with_all_of_its_calls() -> None:
     history = [asked("Which lid is open?"), thought, *calls, *made]
     prompt = fitted(history, 400, "openai-responses")
     assert [each.get("type", "message") for each in prompt.request["input"]] == ["message"]
+
+
+def signed_calls(to: str, count: int) -> Messages:
+    """Return a step of Gemini, which signs the first call of an answer for all of them."""
+    if to == "openai":
+        made = parallel(count)
+        sign = {"google": {"thought_signature": "c2ln"}}
+        made[0]["tool_calls"][0]["extra_content"] = sign
+        return made
+    calls = [{"function_call": {"name": "fetch", "args": {"q": n}}} for n in range(count)]
+    calls[0]["thought_signature"] = "c2ln"
+    outputs = [
+        {"function_response": {"name": "fetch", "response": {"output": f"lid {n}"}}}
+        for n in range(count)
+    ]
+    return [{"role": "model", "parts": calls}, {"role": "user", "parts": outputs}]
+
+
+@pytest.mark.parametrize("to", ["gemini", "openai"])
+def test_the_call_that_gemini_signed_stays_with_its_step(to: ShapeName) -> None:
+    history = [asked("Which lid is open?"), *signed_calls(to, 60)]
+    prompt = fitted(history, 700, to)
+    assert prompt.tokens <= 700 and not [d for d in prompt.warnings if d.code == "PF208"]
+    said = [d.message for d in prompt.warnings if d.code == "PF116"]
+    assert "calls and their results were left out of the newest step" in said[0]
+    if to == "openai":
+        (answer,) = [m for m in prompt if m["role"] == "assistant"]
+        first, *_, last = answer["tool_calls"]
+        assert first["extra_content"]["google"]["thought_signature"] == "c2ln"
+        assert (first["id"], last["id"]) == ("c0", "c59")
+        return
+    _, answer, result = prompt.request["contents"]
+    first, *_, last = answer["parts"]
+    assert first["thought_signature"] == "c2ln" and last["function_call"]["args"] == {"q": 59}
+    assert len(answer["parts"]) == len(result["parts"]) > 2
+    assert result["parts"][-1]["function_response"]["response"] == {"output": "lid 59"}
+
+
+def test_calls_of_openai_without_a_thought_go_one_by_one() -> None:
+    call = {"type": "function_call", "name": "f", "arguments": "{}"}
+    calls = [{**call, "id": f"fc_{n}", "call_id": f"c{n}"} for n in range(40)]
+    output = {"type": "function_call_output", "output": "lid"}
+    outputs = [{**output, "call_id": f"c{n}"} for n in range(40)]
+    prompt = fitted([asked("Which lid is open?"), *calls, *outputs], 400, "openai-responses")
+    kept = [each["call_id"] for each in prompt.request["input"][1:]]
+    assert kept[: len(kept) // 2] == kept[len(kept) // 2 :] and kept[-1] == "c39"
+
+
+def test_tokens_of_many_cuts_are_those_of_the_messages_that_are_left() -> None:
+    given = [asked("Which lid?"), *parallel(40, orders(9))]
+    history = read_history(given, "history", Diagnostics())
+    composer = Bridge(profile="gpt").composer()
+    for room in (300, 900, 2_000):
+        made = HistoryFitter(history, composer, drops_calls=True).fit(room)
+        counted = HistoryFitter(made.kept, composer)
+        assert made.calls_gone + made.one_line and made.tokens == sum(counted.costs)
 
 
 def test_calls_of_the_newest_step_stay_while_a_context_can_give_way() -> None:
