@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, Self
 import msgspec
 
 from ..config.options import OPTION_VOCABULARY, Options
-from ..config.profiles import load_profile
+from ..config.profiles import load_profile, profile_or_model
 from ..errors import BudgetError, Diagnostics, ItemError, OptionError, pip_install, show_value
 from ..files import Folders, folder_paths
 from ..model import FAR, Item, Result, ShownItem
@@ -119,10 +119,11 @@ class Bridge:
         - `embed`: see `embedding`.
         - `score_order`: `"lower"` for distances; None refuses pairs of a document and a score.
         - `on_result`: called with the `Result` of each rendering.
-        - `options`: as in `Renderer`.
+        - `options`: as in `Renderer`, with `model` in the place of a profile.
 
         Raises `OptionError`, `ProfileError`, `TemplateError`, `TokenizerError`.
         """
+        profile = profile_or_model(profile, options.pop("model", None))
         checked = _checked(options, score_order)
         self._given = {
             "alone": alone, "profile": profile, "templates": templates, "profiles": profiles,

@@ -27,8 +27,8 @@ from ..prompts.messages import (
     MessageBlock,
     OpaqueBlock,
     TextBlock,
+    ToolCall,
     ToolOutput,
-    is_bound_thought,
     weigh,
 )
 from ..prompts.providers import SYSTEM_ROLES
@@ -75,21 +75,20 @@ class Conversation:
             self._sources.append([])
         self._sources[-1] += [at] * len(message.blocks)
 
-    def restore(self, fitted: Sequence[Message | None]) -> list[Any]:
-        """Return the framework's messages that are left: the objects given, or changed copies."""
+    def restore(self, fitted: FittedHistory, first: int = 0) -> list[Any]:
+        """Return the framework's messages that are left: the objects given, or changed copies.
+
+        `first` messages stand before those that were fitted, and stay.
+        """
         changes: dict[int, _Rewriter] = {}
-        for message, now, sources in zip(self.messages, fitted, self._sources, strict=True):
-            if now is None:
-                continue
-            shown = iter(now.blocks)
-            bare = len(now.blocks) < len(message.blocks)
-            for block, at in zip(message.blocks, sources, strict=True):
-                if at not in changes:
-                    changes[at] = _Rewriter()
-                change = changes[at]
-                if bare and is_bound_thought(block):
-                    change.bare = change.differs = True
-                else:
+        left = [*self.messages[:first], *fitted.messages]
+        for n, (message, now) in enumerate(zip(self.messages, left, strict=True)):
+            shown = iter(now.blocks if now is not None else ())
+            for place, (block, at) in enumerate(zip(message.blocks, self._sources[n], strict=True)):
+                change = changes.setdefault(at, _Rewriter())
+                if (n - first, place) in fitted.gone:
+                    change.leave_out(block)
+                elif now is not None:
                     change.add(block, next(shown))
         units: dict[int, list[Any]] = {}
         for at, (n, unit) in enumerate(self._units):
@@ -169,20 +168,40 @@ class _Rewriter:
     """Writes the changes of one message into a copy of it."""
 
     def __init__(self) -> None:
-        self.bare = self.shows = self.differs = False
-        """`bare`: its thoughts are left out; `shows`: something else is left."""
+        self.shows = self.differs = False
+        """`shows`: something of it is left."""
+        self._bare = False
+        """True if its thoughts are left out."""
         self._texts: dict[str, str] = {}
-        self._results: list[str | None] = []
-        """The new text of each result in it; None for one that stays."""
+        self._gone: set[str] = set()
+        """The ids of calls that are left out."""
+        self._calls: list[bool] = []
+        """For each call without an id: True if it stays."""
+        self._results: list[str | bool] = []
+        """The new text of each result; True for one that stays, False for one that is left out."""
+
+    def leave_out(self, block: MessageBlock) -> None:
+        """Take the next block, which is a thought, a call or a result, as left out."""
+        self.differs = True
+        if isinstance(block, ToolCall | ToolOutput) and block.id:
+            self._gone.add(block.id)
+        elif isinstance(block, ToolCall):
+            self._calls.append(False)
+        elif isinstance(block, ToolOutput):
+            self._results.append(False)
+        else:
+            self._bare = True
 
     def add(self, block: MessageBlock, new: MessageBlock) -> None:
         """Take the new state of the next block."""
         self.shows = True
         self.differs |= new is not block
-        text = None if new is block else getattr(new, "text", "")
+        text = getattr(new, "text", "")
         if isinstance(block, ToolOutput):
-            self._results.append(text)
-        elif text is not None:
+            self._results.append(new is block or text)
+        elif isinstance(block, ToolCall) and not block.id:
+            self._calls.append(True)
+        elif new is not block:
             self._texts[getattr(block, "text", "")] = text
 
     def rewrite(self, value: Any) -> Any:
@@ -190,16 +209,37 @@ class _Rewriter:
         if isinstance(value, str):
             return self._texts.get(value, value)
         if isinstance(value, list | tuple):
-            left = [one for one in value if not (self.bare and _is_thought(one))]
-            made = list(map(self.rewrite, left))
+            made = [self.rewrite(one) for one in value if self._stays(one)]
             same = len(made) == len(value) and all(map(is_, made, value))
             return value if same else type(value)(made)
         if _is_result(value):
-            text = self._results.pop(0) if self._results else None
-            return value if text is None else _with_result(value, text)
+            text = self._results.pop(0) if self._results else True
+            return _with_result(value, text) if isinstance(text, str) else value
         fields = {name: (one, self.rewrite(one)) for name, one in _fields(value).items()}
         changes = {name: new for name, (one, new) in fields.items() if new is not one}
         return _copy(value, changes) if changes else value
+
+    def _stays(self, one: Any) -> bool:
+        """Return whether a member of a list is left; a message may name a call in several lists."""
+        if _is_thought(one):
+            return not self._bare
+        call, result = (_first(one, keys) for keys in (_CALLS, _RESULTS))
+        id_ = _first(call or result or one, _IDS)
+        if id_ is not None:
+            return id_ not in self._gone
+        if result is not None and self._results[:1] == [False]:
+            self._results.pop(0)
+            return False
+        return self._calls.pop(0) if call is not None and self._calls else True
+
+
+_CALLS = ("function_call", "functionCall", "toolUse")
+_RESULTS = ("function_response", "functionResponse", "toolResult")
+_IDS = ("call_id", "tool_call_id", "tool_use_id", "toolUseId", "id")
+
+
+def _first(value: Any, names: Iterable[str]) -> Any:
+    return next(filter(None, (_get(value, name) for name in names)), None)
 
 
 def _is_thought(value: Any) -> bool:
@@ -258,7 +298,7 @@ class ConversationWindow:
         window = ConversationWindow(profile="claude")
         messages = window.fit(state["messages"], tools=tools).messages
 
-    It is a function of messages too, as Pydantic AI wants one: `ProcessHistory(window)`.
+    It is a function of messages too.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -286,10 +326,12 @@ class ConversationWindow:
         given = Conversation(messages, self._memory)
         head, history, room = self._prepare(given, system, tools)
         fitted = self._fit(history, room)
+        if fitted.tokens > room:
+            fitted = self._fit(dataclasses.replace(history, drops_calls=True), room)
         over = fitted.tokens - room
         if over > 0:
             raise too_small(self._window + over, self._window, "what cannot be left out")
-        made = given.restore([*head, *fitted.messages])
+        made = given.restore(fitted, len(head))
         dropped = len(messages) - len(made)
         say(fitted, dropped)
         return FittedMessages(made, self._window - room + fitted.tokens, dropped)

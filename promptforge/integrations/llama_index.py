@@ -235,7 +235,7 @@ class ContextSynthesizer(BaseSynthesizer):
         kept = fit(least + int(max(0, room - least) * bridge.setting("history_share"))).tokens
         asked = self._question(self._context(documents, query, cost), query)
         fitted = fit(window - fixed - count_messages(bridge, [asked]))
-        made = given.restore(fitted.messages)
+        made = given.restore(fitted)
         say(fitted, len(self._history) - len(made))
         return [*self._system, *made, asked]
 

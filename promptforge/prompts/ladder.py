@@ -92,6 +92,8 @@ class FittedHistory(NamedTuple):
     """Thoughts left out of messages that stay."""
     calls_gone: int = 0
     """Calls that are gone with their results, of a step that stays."""
+    gone: frozenset[Place] = frozenset()
+    """The blocks that are left out of messages that stay: thoughts, and calls with results."""
     names: tuple[str, str, str, str] = ("", "", "", "")
     """The first of the shorter texts, of the results of one line, of the calls of the steps, and of
     the calls that are gone alone."""
@@ -348,8 +350,8 @@ class _Replay:
         calls = [(n, at) for n, at, block in blocks if isinstance(block, ToolCall)]
         messages = [m and m.fact(_without_gone, _without_gone) for m in self._now]
         name = self._fitter.name_first
-        lost = (len(m.blocks) for m in self._now if m is not None)
-        left = (len(m.blocks) for m in messages if m is not None)
+        kept = ((n, message.blocks) for n, message in enumerate(self._now) if message is not None)
+        gone = frozenset((n, at) for n, own in kept for at, b in enumerate(own) if b is GONE)
         return FittedHistory(
             tuple(messages),
             self.total,
@@ -358,8 +360,9 @@ class _Replay:
             len(lines),
             len(self._turns_gone),
             len(steps_gone),
-            sum(lost) - sum(left) - 2 * len(calls_gone),
+            len(gone) - 2 * len(calls_gone),
             len(calls_gone),
+            gone,
             (name(shortened), name(lines), name(calls), name(calls_gone)),
         )
 
@@ -777,7 +780,7 @@ def _is_signed(call: ToolCall | None) -> bool:
 
 
 def _pair(messages: Sequence[Message]) -> dict[Place, Place]:
-    """Return the place of the call of each result; without ids, calls of a tool have their order."""
+    """Return the place of the call of each result; without ids, those of a tool keep order."""
     calls: dict[str, list[Place]] = {}
     paired = {}
     for n, message in enumerate(messages):

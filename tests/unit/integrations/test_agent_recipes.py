@@ -168,6 +168,8 @@ def test_openai_agents() -> None:
     config.tracing_disabled = True
     result = asyncio.run(Runner.run(agent, QUESTION, run_config=config))
     assert result.final_output == "seven"
+    outputs = [item["output"] for item in result.to_input_list() if "output" in item]
+    assert outputs == ["word " * 300] * 5, "the run keeps whole results"
     last = seen[-1]
     assert last[0]["content"] == QUESTION
     kinds = [item["type"] for item in last[1:]]
@@ -231,14 +233,19 @@ def test_google_adk() -> None:
         name="a", model=Fake(model="fake"), tools=[find], before_model_callback=names["fit"]
     )
 
+    stored: list[Any] = []
+
     async def run() -> list[str]:
         runner = InMemoryRunner(agent=agent, app_name="app")
         session = await runner.session_service.create_session(app_name="app", user_id="u")
         question = types.Content(role="user", parts=[types.Part(text=QUESTION)])
         events = runner.run_async(user_id="u", session_id=session.id, new_message=question)
-        return [part.text async for event in events for part in event.content.parts if part.text]
+        parts = [part async for event in events for part in event.content.parts]
+        stored.extend(p.function_response.response for p in parts if p.function_response)
+        return [part.text for part in parts if part.text]
 
     assert asyncio.run(run()) == ["seven"]
+    assert stored == [{"result": "word " * 300}] * 5, "the session keeps whole results"
     assert seen[-1][0].parts[0].text == QUESTION
     calls = [p for c in seen[-1] for p in c.parts if p.function_call]
     results = [p.function_response for c in seen[-1] for p in c.parts if p.function_response]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 from collections.abc import AsyncIterator, Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -38,6 +40,13 @@ def test_what_is_neither_is_refused(thing: Any) -> None:
         retrieve(thing, "tar")
     with pytest.raises(pf.OptionError, match="embed takes a function"):
         embedding(thing)
+
+
+def test_a_bridge_takes_the_id_of_a_model_as_a_renderer_does() -> None:
+    assert Bridge(model="gpt-5.2").window == Bridge(profile="gpt-5.2").window
+    with pytest.raises(pf.OptionError, match="give one of them"):
+        Bridge(model="gpt-5.2", profile="claude")
+    assert copy.deepcopy(pickle.loads(pickle.dumps(Bridge(model="gpt-5.2")))).window
 
 
 def test_distances_become_scores_of_which_more_is_better() -> None:

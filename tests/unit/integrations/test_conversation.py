@@ -6,7 +6,9 @@ Their models are a server on this machine that enforces the provider's rules.
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +19,10 @@ from example_counts import EFFORT
 from provider_rules import Data, RuleServer, serving
 
 import promptforge as pf
+from promptforge.errors import Diagnostics
 from promptforge.integrations.conversation import ConversationWindow
+from promptforge.prompts.histories import read_history
+from promptforge.prompts.messages import ToolCall
 
 STEPS = 25 if EFFORT >= 1 else 10
 WINDOW = 32_000
@@ -118,6 +123,7 @@ def test_langchain() -> None:
             {"messages": [("human", QUESTION)]}, config={"recursion_limit": 4 * STEPS}
         )
     assert state["messages"][-1].text == "done" and len(state["messages"]) == 2 * STEPS + 2
+    assert [m.text for m in state["messages"][2::2]] == [fetch(n) for n in range(STEPS)]
     check(server, chat_results)
 
 
@@ -266,8 +272,25 @@ def test_pydantic_ai() -> None:
         model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=client))
         agent = names["make_agent"](model)
         agent.tool_plain(fetch)
-        assert asyncio.run(agent.run(QUESTION)).output == "done"
+        run = asyncio.run(agent.run(QUESTION))
+    assert run.output == "done"
     check(server, chat_results)
+    parts = [part for message in run.all_messages() for part in message.parts]
+    kept = [part.content for part in parts if part.part_kind == "tool-return"]
+    assert kept == [fetch(n) for n in range(STEPS)]
+
+
+@pytest.mark.slow
+def test_definitions_of_tools_of_pydantic_ai_count() -> None:
+    names = recipe("pydantic_ai.capabilities")
+    from pydantic_ai.models.test import TestModel
+
+    names["window"] = tight(900)
+    agent = names["make_agent"](TestModel())
+    fetch_all = agent.tool_plain(fetch, name="fetch_all", description="all pages " * 900)
+    assert fetch_all is fetch
+    with pytest.raises(pf.BudgetError, match="what cannot be left out"):
+        asyncio.run(agent.run(QUESTION))
 
 
 # --- what goes back ---
@@ -275,6 +298,81 @@ def test_pydantic_ai() -> None:
 
 def tight(window: int = 2_000, **options: Any) -> ConversationWindow:
     return ConversationWindow(context_window=window, reserve=0, tokenizer="o200k_base", **options)
+
+
+COUNT = 40
+LONG = "the lid is closed, and nobody knows why it is so " * 3
+
+
+def parallel_of_langchain() -> list[Any]:
+    types = pytest.importorskip("langchain_core.messages", reason="needs LangChain")
+    calls = [{"name": "f", "args": {"n": n}, "id": f"c{n}"} for n in range(COUNT)]
+    raw = [{"id": f"c{n}", "function": {"name": "f", "arguments": "{}"}} for n in range(COUNT)]
+    answer = types.AIMessage("", tool_calls=calls, additional_kwargs={"tool_calls": raw})
+    return [answer, *(types.ToolMessage(LONG, tool_call_id=f"c{n}") for n in range(COUNT))]
+
+
+def parallel_of_gemini() -> list[Any]:
+    types = pytest.importorskip("google.genai.types", reason="needs google-genai")
+    call, output = types.Part.from_function_call, types.Part.from_function_response
+    calls = [call(name="f", args={"q": f"c{n}"}) for n in range(COUNT)]
+    calls[0].thought_signature = b"signed"
+    outputs = [output(name="f", response={"result": LONG}) for _ in range(COUNT)]
+    return [types.Content(role="model", parts=calls), types.Content(role="user", parts=outputs)]
+
+
+def parallel_of_pydantic_ai() -> list[Any]:
+    types = pytest.importorskip("pydantic_ai.messages", reason="needs pydantic-ai-slim")
+    calls = [types.ToolCallPart("f", {"n": n}, f"c{n}") for n in range(COUNT)]
+    outputs = [types.ToolReturnPart("f", LONG, f"c{n}") for n in range(COUNT)]
+    return [types.ModelResponse(parts=calls), types.ModelRequest(parts=outputs)]
+
+
+def parallel_of_anthropic() -> list[Any]:
+    call, output = {"type": "tool_use", "name": "f"}, {"type": "tool_result", "content": LONG}
+    calls = [{**call, "id": f"c{n}", "input": {"n": n}} for n in range(COUNT)]
+    outputs = [{**output, "tool_use_id": f"c{n}"} for n in range(COUNT)]
+    return [{"role": "assistant", "content": calls}, {"role": "user", "content": outputs}]
+
+
+def parallel_of_gemini_as_data() -> list[Any]:
+    calls = [{"functionCall": {"name": "f", "args": {"q": f"c{n}"}}} for n in range(COUNT)]
+    calls[0]["thoughtSignature"] = "c2ln"  # type: ignore[assignment]
+    given = {"name": "f", "response": {"result": LONG}}
+    outputs = [{"functionResponse": given} for _ in range(COUNT)]
+    return [{"role": "model", "parts": calls}, {"role": "user", "parts": outputs}]
+
+
+def parallel_of_responses() -> list[Any]:
+    call = {"type": "function_call", "name": "f", "arguments": "{}"}
+    calls = [{**call, "call_id": f"c{n}"} for n in range(COUNT)]
+    outputs = [{"type": "function_call_output", "output": LONG} for _ in range(COUNT)]
+    return [*calls, *({**each, "call_id": f"c{n}"} for n, each in enumerate(outputs))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make",
+    [
+        parallel_of_langchain, parallel_of_gemini, parallel_of_pydantic_ai, parallel_of_anthropic,
+        parallel_of_gemini_as_data, parallel_of_responses,
+    ],
+)  # fmt: skip
+def test_of_many_calls_in_parallel_the_oldest_go_with_their_results(make: Any) -> None:
+    given = [{"role": "user", "content": "Which lid is open?"}, *make()]
+    before = copy.deepcopy(given)
+    made = tight(900).fit(given)
+    assert made.tokens <= 900 and made.messages[0] is given[0] and given == before
+    read = read_history(made.messages, "history", said := Diagnostics())
+    blocks = [block for message in read for block in message.blocks]
+    calls = [block for block in blocks if isinstance(block, ToolCall)]
+    words = " ".join(f"{call.id} {call.arguments}" for call in calls)
+    left = [int(n) for n in re.findall(r"\bc(\d+)", words)]
+    signed = [0] * ("gemini" in make.__name__)
+    assert 2 < len(left) < COUNT and len(blocks) == 1 + 2 * len(left)
+    assert left == [*signed, *range(COUNT - len(left) + len(signed), COUNT)]
+    assert not [d for d in said if d.code == "PF209"]
+    assert tight(900).fit(made.messages).messages == made.messages
 
 
 @pytest.mark.slow

@@ -156,7 +156,7 @@ def signed_calls(to: str, count: int) -> Messages:
         sign = {"google": {"thought_signature": "c2ln"}}
         made[0]["tool_calls"][0]["extra_content"] = sign
         return made
-    calls = [{"function_call": {"name": "fetch", "args": {"q": n}}} for n in range(count)]
+    calls: Messages = [{"function_call": {"name": "fetch", "args": {"q": n}}} for n in range(count)]
     calls[0]["thought_signature"] = "c2ln"
     outputs = [
         {"function_response": {"name": "fetch", "response": {"output": f"lid {n}"}}}
