@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..errors import OptionError, show_value
+from ..errors import OptionError, quote, show_value
 from .libraries import Dumper, inner
 from .providers import ShapeName
 
@@ -77,7 +77,16 @@ def _read(given: Any, where: str) -> Iterator[Tool]:
     elif len(data) == 1:
         yield Tool(next(iter(data)), "", {}, "gemini", data, hosted=True)
     else:
-        raise OptionError(f"{where}: found no definition in {show_value(given)}", option="tools")
+        raise _no_definition(given, where)
+
+
+def _no_definition(given: Any, where: str) -> OptionError:
+    shown = show_value(given)
+    if callable(given):
+        shown = f"the function {quote(getattr(given, '__name__', ''))}"
+    message = f"{where}: found no definition in {shown}; give its schema, such as"
+    message += ' {"name": …, "description": …, "parameters": …}, or a tool of a framework'
+    return OptionError(message, option="tools")
 
 
 def _as_data(given: Any) -> Data:

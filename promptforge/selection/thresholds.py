@@ -34,8 +34,12 @@ def drop_low_scores(
     if len(judged) < len(found):
         number = len(found) - len(judged)
         message = f"min_score {least:g} was not applied to {number} of {len(found)} found items"
-        message += ": their numbers are no scores, or it is not known that they are"
-        diagnostics.add("PF103", f"{message}; score_order: higher says so")
+        why = "their numbers are no scores, or it is not known that they are"
+        why += "; score_order: higher says so"
+        if options.score_order == "lower":
+            why = "score_order: lower says that their numbers are distances; limit those in"
+            why += " the store, or by max_items"
+        diagnostics.add("PF103", f"{message}: {why}")
     scores = [items[index].score for index in judged]
     if not scores:
         return

@@ -352,9 +352,7 @@ def _no_list(given: object, where: str) -> ItemError:
     elif issubclass(type(given), str | bytes | os.PathLike):
         expected += "; promptforge.load reads a file, and [text] is a list of one item"
     else:
-        expected += f"; found {type_name_of(given)}"
-        if hasattr(type(given), "__await__"):
-            expected += ": await it first"
+        expected += f"; found {type_name_of(given)}{_hint_of(type(given))}"
     return ItemError(expected, where=where)
 
 
@@ -419,8 +417,18 @@ def _read_document(given: object, notes: _Notes) -> _Fields:
         fields = fields_of(given)
         if fields:
             return fields if _is_native(fields, kind) else Row(fields)
-    hint = "; promptforge.load reads files" if issubclass(kind, os.PathLike) else ""
-    raise notes.refusal(None, f"{expected}, found {type_name_of(given)}{hint}")
+    raise notes.refusal(None, f"{expected}, found {type_name_of(given)}{_hint_of(kind)}")
+
+
+def _hint_of(kind: type) -> str:
+    """Return the end of a message about an object that holds no items, but leads to some."""
+    if issubclass(kind, tuple):
+        return "; a row without names is read as dict(zip(names_of_columns, row))"
+    if issubclass(kind, os.PathLike):
+        return "; promptforge.load reads files"
+    if any(hasattr(kind, name) for name in ("invoke", "retrieve", "similarity_search")):
+        return "; promptforge.integrations.bridge.retrieve(retriever, query) asks a retriever"
+    return ": await it first" if hasattr(kind, "__await__") else ""
 
 
 def _is_native(fields: _Fields, kind: type) -> bool:

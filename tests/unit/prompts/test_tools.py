@@ -181,6 +181,15 @@ def test_a_definition_without_a_name_is_an_error(wrong: Any) -> None:
         pf.Renderer().prompt(user="q", tools=wrong, to="openai")
 
 
+def test_a_function_in_the_place_of_a_definition_is_named_with_the_way_out() -> None:
+    def read_log(n: int) -> str:
+        return "log"
+
+    said = r'tools\[1\]: found no definition in the function "read_log"; give its schema, such as'
+    with pytest.raises(pf.OptionError, match=said):
+        pf.Renderer().prompt(user="q", tools=[{"name": "f"}, read_log], to="openai")
+
+
 def test_a_limit_of_the_whole_prompt() -> None:
     items = [{"content": f"Paragraph {n}. " + "word " * 200} for n in range(60)]
     renderer = pf.Renderer()

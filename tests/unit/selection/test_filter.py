@@ -244,6 +244,10 @@ def test_min_score_judges_scores_alone() -> None:
     options = Options(min_score=0.5, score_order="higher")
     chosen = select(Columns(items), options, lambda i: None, TRIMMERS, Diagnostics())
     assert len(chosen.dropped) == 3
+    options, said = Options(min_score=0.5, score_order="lower"), Diagnostics()
+    select(Columns(items), options, lambda i: None, TRIMMERS, said)
+    (note,) = said
+    assert "score_order: lower says that their numbers are distances" in note.message
 
 
 def ranks(items: list[Item], **options: Any) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import types
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -87,6 +88,12 @@ def test_defaults_and_the_word_markdown() -> None:
         (7, None, "expected an object with the fields of an item, found int"),
         ([1], None, "expected an object with the fields of an item, found list"),
         (object(), None, "expected an object with the fields of an item, found object"),
+        (
+            ("a", 1, 0.3),
+            None,
+            "expected an object with the fields of an item, such as a dict, or a pair (text,"
+            " number), found tuple; a row without names is read as dict(zip(names_of_columns, row))",
+        ),
     ],
 )
 def test_what_is_no_item(record: object, field: str | None, message: str) -> None:
@@ -94,6 +101,18 @@ def test_what_is_no_item(record: object, field: str | None, message: str) -> Non
         to_item(record, where="f.json:7")
     assert str(caught.value) == f"f.json:7: {message}"
     assert (caught.value.field, caught.value.where) == (field, "f.json:7")
+
+
+def test_a_retriever_in_the_place_of_its_items_is_an_error_that_says_how_to_ask_it() -> None:
+    class Retriever:
+        def invoke(self, query: str) -> list[str]:
+            return [query]
+
+    way_out = re.escape("promptforge.integrations.bridge.retrieve(retriever, query)")
+    with pytest.raises(ItemError, match=f"found Retriever; {way_out} asks a retriever"):
+        to_item(Retriever())
+    with pytest.raises(ItemError, match=f"found Retriever; {way_out} asks a retriever"):
+        pf.render(Retriever())
 
 
 _READ = "PF202 score: expected a number, found text; read as a number"
