@@ -17,6 +17,7 @@ import io
 import json
 import os
 import sys
+import tokenize
 import zlib
 from bisect import bisect_left
 from collections import Counter
@@ -291,7 +292,7 @@ def _read_rows(file: io.BufferedReader, name: str, where: str) -> Iterator[Row]:
         else:
             rows = _lines(lines)
             for first in islice(rows, 1):
-                _refuse_other_format(name, first[1], where)
+                _refuse_other_format(name, first[1], lines, where)
                 yield first
             yield from rows
     except (OSError, EOFError, zlib.error) as error:
@@ -299,7 +300,7 @@ def _read_rows(file: io.BufferedReader, name: str, where: str) -> Iterator[Row]:
         raise ItemError(f"cannot be read: {reason}", where=where) from None
 
 
-def _refuse_other_format(name: str, line: bytes, where: str) -> None:
+def _refuse_other_format(name: str, line: bytes, rest: IO[bytes], where: str) -> None:
     """Raise `ItemError` for YAML, and JSON over many lines, where each line would be a bad row."""
     if not name.lower().endswith((".json", ".yaml", ".yml")):
         return
@@ -307,7 +308,20 @@ def _refuse_other_format(name: str, line: bytes, where: str) -> None:
         decode_row(line, {})
     except ItemError:
         message = "holds no rows: write each request as JSON in one line, or a list of them in JSON"
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
+            message += _rows_within(msgspec.json.decode(line + rest.read()))
         raise ItemError(message, where=where) from None
+
+
+def _rows_within(value: Any) -> str:
+    """Return the end of a message about an object that may wrap the rows: `{"data": [{…}]}`."""
+    wrapped = value.items() if isinstance(value, dict) else ()
+    lists = [name for name, each in wrapped if isinstance(each, list) and each]
+    if len(lists) != 1 or lists[0] in ("items", "history") or not lists[0].isidentifier():
+        return ""
+    if not all(isinstance(each, dict) for each in value[lists[0]]):
+        return ""
+    return f"; jq -c '.{lists[0]}[]' writes each object in {quote(lists[0])} as a row of its own"
 
 
 def _open(path: Path, where: str = "") -> IO[bytes]:
@@ -862,17 +876,29 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
 
 
 def _read_list(text: str, twice: dict[str, None]) -> tuple[str, list[Any]]:
-    """Read a list of JSON, or one of objects as Python prints it; raises as `decode_json` does."""
+    """Read a list of JSON, or as Python or numpy prints it; raises as `decode_json` does."""
     try:
         return "JSON", decode_json(text, twice, lenient=True)
     except json.JSONDecodeError:
-        tree = parse_python(text.strip())  # pandas and `csv` write `[{'title': 'A', …}]`
+        tree = parse_python(_with_commas(text.strip()))  # pandas and `csv` write `['a', 'b']`
         if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
             raise
-    records = ast.literal_eval(tree.body[0].value)
-    if not all(isinstance(record, dict) for record in records):
-        raise ValueError("texts between quotes may be anything")
-    return "Python", records
+    return "Python", ast.literal_eval(tree.body[0].value)
+
+
+def _with_commas(text: str) -> str:
+    """Put commas between the values of an array as numpy prints it: `['a' 'b']`, `[{} {}]`."""
+    if not text.endswith("]"):
+        return text
+    parts = [""]
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if parts[-1][-1:] in ("'", '"', "}") and token.string[:1] in ("'", '"', "{"):
+                parts.append(",")
+            if token.type != tokenize.NL:
+                parts.append(token.string)
+        return " ".join(parts).strip()
+    return text
 
 
 def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:
@@ -961,6 +987,7 @@ def _check_option(name: str, value: object) -> None:
         if name not in ITEM_FIELDS:  # else the row is an item, and no request
             hint = did_you_mean(name, [*_OWN_KEYS, *OPTION_VOCABULARY])
             hint += "; --columns user=question,items=contexts reads columns of your own"
+            hint += _rows_within({name: value})
         raise OptionError(f"unknown key {quote(name)}{hint}", option=name)
     if name == "tokenizer" and isinstance(value, str) and value.startswith("file:"):
         raise OptionError("tokenizer: only the whole run can take one from a file", option=name)

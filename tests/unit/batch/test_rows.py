@@ -19,6 +19,7 @@ import promptforge as pf
 from promptforge import batch
 from promptforge.batch import rows
 from promptforge.batch.rows import (
+    BatchInput,
     RenderBatch,
     RowRenderer,
     Shard,
@@ -419,8 +420,10 @@ def test_a_list_in_json_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         '[{"id": 1, "email": "a@b.org"}]',
         '[["a", "b"]]',
         "[draft] It packs.",
-        "['It packs.']",
         "[{'text': open('a')}]",
+        "['It packs.'] ['It ends.']",
+        "['It packs.' ... 'It ends.']",
+        "['It packs.' 'It ends]",
         "[{'text': 'It packs.'}]; x",
         "[{[1, 2]}]",
         "[{{}}]",
@@ -440,6 +443,34 @@ def test_a_list_of_objects_as_python_prints_it_is_read() -> None:
     assert made["text"] == pf.render(given).text and "It's packed." in made["text"]
     said = made["warnings"][0]["message"]
     assert said == "the text in the column of items is a Python list, read as 2 records"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """['It packs.', "It's done."]""",
+        """['It packs.' "It's done."]""",
+        """['It packs.'\n "It's done."]""",
+        """[{'text': 'It packs.'}\n {'text': "It's done."}]""",
+    ],
+)
+def test_texts_and_objects_as_python_and_numpy_print_them_are_read(text: str) -> None:
+    made = RenderBatch(columns={"items": "ctx"})({"ctx": [text]})
+    assert made["text"] == [pf.render(["It packs.", "It's done."]).text]
+    assert "a Python list, read as 2 records" in made["warnings"][0]
+
+
+def test_an_object_that_wraps_the_rows_is_named_with_a_way_to_write_them(tmp_path: Path) -> None:
+    row = {"items": [{"content": "It packs."}], "user": "Polite?"}
+    said = RenderBatch()({"request": [json.dumps({key: [row, row]}) for key in ("data", "a'")]})
+    hint = """jq -c '.data[]' writes each object in "data" as a row of its own"""
+    assert hint in said["error"][0] and "jq" not in said["error"][1]
+    file = tmp_path / "w.json"
+    for value, end in (({"ok": True, "data": [row, row]}, hint), (row, "list of them in JSON")):
+        file.write_text(json.dumps(value, indent=2), encoding="utf-8")
+        with pytest.raises(ItemError, match="holds no rows: ") as caught:
+            list(BatchInput(file).rows())
+        assert str(caught.value).endswith(end)
 
 
 def test_a_list_of_titled_passages_in_json_is_read() -> None:
