@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 _PROVIDER = re.compile(
     r"(((openai|azure|google|vertex(ai)?|bedrock)([_-][a-z]+)*|anthropic|mistral(ai)?|cohere|groq"
     r"|deepseek|ollama|openrouter|huggingface|together|fireworks|cerebras):)?"
-    r"((us|eu|jp|au|apac|global)\.)?((anthropic|openai|google|meta|mistral|cohere|deepseek|qwen)\.)?"
+    r"((us|us-gov|eu|jp|au|in|apac|global)\.)?((anthropic|openai|google|meta|mistral|cohere|deepseek"
+    r"|qwen|amazon|xai|zai|moonshot(ai)?)\.)?"
 )
 """A provider before the id, `openai:gpt-5`, and a region of Bedrock, `us.anthropic.`."""
+_SMALLER = re.compile(
+    r"(github[_-]copilot|snowflake|hyperbolic|novita|cloudflare|sambanova|watsonx|replicate|zerogpu"
+    r"|tensormesh|(text-completion-)?codestral)/"
+)
+"""A service before the id that sets smaller windows for many models than their makers do."""
 _RELEASE = re.compile(r"(@[\w-]+|-v\d+(:\d+)?|:[\w.-]+)$", re.ASCII)
 """A date, a version or a tag that a provider puts behind the id: `@20250929`, `-v1:0`, `:free`."""
 
@@ -26,10 +32,11 @@ _RELEASE = re.compile(r"(@[\w-]+|-v\d+(:\d+)?|:[\w.-]+)$", re.ASCII)
 def first_match(model: str, known: Sequence[tuple[str, Sequence[str]]]) -> str | None:
     """Return the first name in `known` with a glob that matches the id of a model, or None.
 
-    Providers' prefixes, regions, versions and tags do not count, nor do capitals:
+    Providers' prefixes, regions, versions and tags do not count, nor do capitals. With services
+    that set smaller windows, the whole id must match:
     `first_match("azure/GPT-5-mini", [("small", ["gpt-5-*"])]) == "small"`.
     """
-    for called in spellings(model):
+    for called in spellings(model)[: 1 if _SMALLER.match(model.lower()) else None]:
         for name, globs in known:
             if any(fnmatch.fnmatchcase(called, glob.lower()) for glob in globs):
                 return name

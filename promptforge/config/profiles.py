@@ -284,7 +284,7 @@ def _nearest(name: str, folders: Sequence[Path]) -> str:
     names = [known for known, *_ in find_profiles(folders)]
     for called in spellings(name):
         family = max((known for known in names if called.startswith(known)), key=len, default=None)
-        if family == called:  # but for capitals
+        if family == name.lower():  # capitals are a slip
             return f'; did you mean "{family}"?'
         if family is not None:
             return f'; "{family}" is the nearest of its family: take it and set context_window'

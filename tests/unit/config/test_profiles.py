@@ -45,7 +45,8 @@ FAMILIES = [
 VARIANTS = {
     **{"claude-4.5": "claude", "gpt-4.1": "gpt", "gpt-4o": "gpt", "gpt-5": "gpt", "gpt-oss": "gpt"},
     **{"deepseek-r1": "deepseek", "deepseek-v3": "deepseek", "llama-3": "llama", "qwen-3": "qwen"},
-    **{"mistral-3.1": "mistral", "qwen-2.5": "qwen"},
+    **{"mistral-3.1": "mistral", "qwen-2.5": "qwen", "codestral": "mistral", "nova-1": "nova"},
+    **{"glm-5": "glm", "kimi-k2": "kimi", "command-r": "command", "gemma-3-1b": "gemma-3"},
     **{"gemini-2.5": "gemini", "gpt-5.2": "gpt"},
     **{"gpt-4.1-mini": "gpt", "gpt-4o-mini": "gpt", "o3": "gpt", "o4-mini": "gpt"},
 }
@@ -122,7 +123,8 @@ def test_each_shipped_profile_loads(name: str) -> None:
 def test_a_family_says_where_its_figures_come_from(name: str) -> None:
     profile = load_profile(name)
     settled = options_of(profile)
-    assert profile.family == VARIANTS.get(name, name) and profile.as_of == "2026-11-22"
+    assert profile.family == VARIANTS.get(name, name)
+    assert profile.as_of in ("2026-11-22", "2026-11-29")
     assert profile.match and profile.references and profile.unknown
     assert settled.context_window is not None and settled.reserve is not None
     assert 0 < settled.reserve < settled.context_window
@@ -341,7 +343,13 @@ def test_a_bad_file_below_is_named_as_itself(tmp_path: Path) -> None:
         ("Qwen/Qwen1.5-7B-Chat", OF_FAMILY.format("qwen")),
         ("mistral-large-2407", OF_FAMILY.format("mistral")),
         ("magistral-small", '; did you mean "magistral-small-2509"?'),
-        ("phi4-mini", f"{ANY_LLM.format('phi4-mini')}{OF_ALL}"),
+        ("i4-mini", f"{ANY_LLM.format('i4-mini')}{OF_ALL}"),
+        ("github_copilot/claude-opus-5", OF_FAMILY.format("claude")),
+        ("snowflake/claude-sonnet-4-6", OF_FAMILY.format("claude")),
+        ("github_copilot/gpt-4o", OF_FAMILY.format("gpt-4o")),
+        ("ollama/mistral", OF_FAMILY.format("mistral")),
+        ("mistral:7b", OF_FAMILY.format("mistral")),
+        ("grok-4", OF_FAMILY.format("grok")),
         ("devstrl", '; did you mean "devstral"?'),
         ("shipped/gemmini", '; did you mean "gemini"?'),
         ("zzz", f"{ANY_LLM.format('zzz')}{OF_ALL}"),
@@ -385,6 +393,10 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
         ("vertex_ai/claude-sonnet-4-5@20250929", "claude-4.5"),
         ("models/gemini-2.5-flash", "gemini-2.5"),
         ("gemma3:27b", "gemma-3"),
+        ("ollama/gemma3:1b", "gemma-3-1b"),
+        ("bedrock/us-gov.amazon.nova-lite-v1:0", "nova-1"),
+        ("us.moonshotai.kimi-k3", "kimi"),
+        ("fireworks_ai/accounts/fireworks/models/glm-5p3", "glm"),
         ("openrouter/openai/gpt-oss-120b:free", "gpt-oss"),
         ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama"),
     ],
@@ -559,7 +571,7 @@ FOR_NONE = {
     r"gpt-5.*-chat-latest|gpt-5.*-codex.*": "retired",
     r"gpt-5-pro.*": "an answer of 272,000 tokens: no figure of the others holds",
     r"gpt-rosalind-research|gpt-daybreak-.*": "their windows are not published",
-    r"gemma-3n-.*|gemma-3-1b.*": "a window far smaller than that of the others",
+    r"gemma-3n-.*": "a window far smaller than that of the others",
     r"o1-(mini|preview).*|o[34].*-deep-research.*": "retired, or a search of its own",
     r"claude-mythos-preview": "retired",
     r"gemini-1\.5.*|gemini-2\.0-(?!.*(image|live)).*|gemini-pro|gemini-embedding-.*": "retired, "
@@ -657,6 +669,9 @@ def test_no_name_is_for_two_profiles() -> None:
         ("deepseek-chat", "deepseek-v3"), ("qwen3-32b", "qwen-3"), ("qwen3-coder-plus", "qwen"),
         ("mistral-small-latest", "mistral"), ("ministral-8b-2512", "mistral"), ("devstral-2-123b", "mistral"),
         ("devstral-small-2507", "mistral-3.1"), ("devstral", "mistral-3.1"), ("open-mistral-nemo", "mistral-3.1"),
+        ("grok-4.7", "grok"), ("nova-2-lite", "nova"), ("nova-micro", "nova-1"), ("glm-5.3-flash", "glm"),
+        ("glm-4.7-flash", "glm-5"), ("kimi-k3", "kimi"), ("kimi-k2.7-code", "kimi-k2"), ("phi4-mini", "phi-4"),
+        ("codestral-2508", "codestral"), ("command-r7b-12-2024", "command-r"), ("gemma-3-1b-it", "gemma-3-1b"),
         ("qwen2.5-coder", "qwen-2.5"), ("qwen3-coder", "qwen-3"), ("gemma3", "gemma-3"),
     ],
 )  # fmt: skip
