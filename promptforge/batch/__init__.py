@@ -3,10 +3,6 @@
 `run` renders the shards that are not done in worker processes, then writes all results. A worker
 is a process of this machine or an actor of Ray. One thread waits for each. A shard that its worker
 dies of is rendered again row by row, so that only the row to blame becomes an error.
-
-`ProcessPoolExecutor` does not serve here: it breaks as a whole when one process dies, does not say
-by which task, cannot end a task, leaves processes behind when the run itself is killed, and imports
-the caller's script again, which then needs `if __name__ == "__main__"`.
 """
 
 from __future__ import annotations
@@ -191,9 +187,6 @@ class _Run:
     warnings: Counter[str] = field(default_factory=Counter)
     files_changed: bool = False
     """True once a file that some row names differs from the one an earlier run read."""
-    reasons: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    """Reason without a row's particulars → line and error of the rows that failed for it: of all
-    until one has a result, but not much more than the first hundred."""
     ended: bool = False
     """True where rows are left to be read, and need not be."""
 
@@ -259,7 +252,7 @@ class _Run:
             warnings=dict(sorted(self.warnings.items(), key=lambda each: (-each[1], each[0]))),
             changed=changed,
             complete=complete,
-            reason=self._reason(),
+            reason="" if complete else self._reason(),
             left_out=self.given.left_out,
         )
 
@@ -287,10 +280,6 @@ class _Run:
 
     def _count(self, job: ShardJob, summary: ShardSummary) -> None:
         self.store.count(job.shard, job.key, summary)
-        none_yet = self.errors == self.rows < FIRST_FAILED_ROWS
-        if summary.errors and (none_yet or not self.reasons):
-            lines = self.store.body(job.shard, job.key).splitlines()
-            self._read_errors(line for line in lines if line.startswith(ERROR_PREFIX))
         self.rows += summary.rows
         self.errors += summary.errors
         self.tokens += summary.tokens
@@ -298,21 +287,19 @@ class _Run:
         self.bytes += job.shard.size
         self._show()
 
-    def _read_errors(self, lines: Iterable[Any]) -> None:
-        for record in map(msgspec.json.decode, lines):
-            said = f"{record['error']}: {record['message']}"
-            bare = _PARTICULARS.sub("", said)
-            self.reasons.setdefault(bare, []).append((record["line"], said))
-
     def _reason(self) -> str:
-        """Return the reason of most failed rows, with the first of them; empty without any."""
-        if not self.reasons:
-            return ""
-        rows = max(self.reasons.values(), key=len)
-        line, said = min(rows)  # shards are done in any order
-        known = sum(map(len, self.reasons.values()))
+        """Return the reason of most failed rows, with the first of them."""
+        alike: dict[str, list[tuple[int, str]]] = {}
+        for line in chain.from_iterable(body.splitlines() for _, body in self.store.bodies()):
+            if line.startswith(ERROR_PREFIX):
+                record = msgspec.json.decode(line)
+                said = f"{record['error']}: {record['message']}"
+                alike.setdefault(_PARTICULARS.sub("", said), []).append((record["line"], said))
+        rows = max(alike.values(), key=len)
+        first, said = rows[0]
+        known = sum(map(len, alike.values()))
         of = "" if len(rows) == known else f"{len(rows):,} of {known:,} failed so; the first, "
-        return f"{of}line {line}: {said}"
+        return f"{of}line {first}: {said}"
 
     def _show(self) -> None:
         if self.progress:

@@ -860,7 +860,8 @@ def _column_records(given: Any, said: Diagnostics) -> Any:
     try:  # a table of CSV has no lists, so they stand in it as texts
         language, records = _read_list(given, twice)
         items = gather(SourceRequest(records=records), of_list)
-    except (ValueError, TypeError, RecursionError, ItemError):  # `[{[1]: 2}]`: no key
+    # `[{[1]: 2}]`: no key. `[1] it's`: no token.
+    except (ValueError, TypeError, RecursionError, ItemError, SyntaxError, tokenize.TokenError):
         return [given]
     # Rows of numbers or of cells are no records; a title with its sentences, in HotpotQA, is one.
     kinds = [[*map(type, each)] if type(each) is list else type(each) for each in records]
@@ -888,17 +889,13 @@ def _read_list(text: str, twice: dict[str, None]) -> tuple[str, list[Any]]:
 
 def _with_commas(text: str) -> str:
     """Put commas between the values of an array as numpy prints it: `['a' 'b']`, `[{} {}]`."""
-    if not text.endswith("]"):
-        return text
     parts = [""]
-    with contextlib.suppress(tokenize.TokenError, SyntaxError):
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if parts[-1][-1:] in ("'", '"', "}") and token.string[:1] in ("'", '"', "{"):
-                parts.append(",")
-            if token.type != tokenize.NL:
-                parts.append(token.string)
-        return " ".join(parts).strip()
-    return text
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if parts[-1][-1:] in ("'", '"', "}") and token.string[:1] in ("'", '"', "{"):
+            parts.append(",")
+        if token.type != tokenize.NL:
+            parts.append(token.string)
+    return " ".join(parts).strip()
 
 
 def decode_row(raw: bytes, twice: dict[str, None]) -> dict[str, Any]:

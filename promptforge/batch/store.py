@@ -87,8 +87,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
 class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `manifest.json`: what the last run into a folder was made of."""
 
-    batch: int = 3
-    """Version of this shape."""
     made_of: dict[str, str]
     """Hash of each input that all results depend on."""
     complete: bool = False
@@ -185,14 +183,10 @@ class ShardStore:
         self._done: dict[int, tuple[str, ShardSummary]] = {}
         self.outdated = 0
         """Shards asked for that earlier runs had done with other inputs only."""
-        try:
-            remove_unfinished(folder)
-            for name in filter(_SHARD_NAME.fullmatch, os.listdir(folder)):
-                if not (folder / name).is_dir():
-                    self._there.setdefault(int(name.partition("-")[0]), set()).add(name)
-        except BaseException:
-            self.close()
-            raise
+        remove_unfinished(folder)
+        for name in filter(_SHARD_NAME.fullmatch, os.listdir(folder)):
+            if not (folder / name).is_dir():
+                self._there.setdefault(int(name.partition("-")[0]), set()).add(name)
 
     def find(self, shard: Shard, key: str) -> ShardSummary | None:
         """Return the summary of a finished shard; None where it is missing or damaged."""
@@ -289,18 +283,11 @@ def hash_inputs(spec: BatchSpec) -> dict[str, str]:
 def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
     # The shipped files too: a row may name any layout or profile.
     for folder in (*map(Path, folders), shipped_folder(kind)):
-        walk = os.walk(folder, onerror=_refuse)
+        walk = os.walk(folder)
         for path in sorted(Path(inside, name) for inside, _, names in walk for name in names):
             if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
                 with naming_path(path):
                     yield path.relative_to(folder).as_posix(), digest(read_bytes(path))
-
-
-def _refuse(error: OSError) -> None:
-    # `os.walk` passes over a folder that cannot be read in silence: a template that nobody could
-    # read would then be missing from the hash.
-    if not isinstance(error, FileNotFoundError | NotADirectoryError):
-        raise error
 
 
 def hash_references(references: list[str]) -> str:
@@ -390,11 +377,8 @@ def json_lines_writer(path: Path) -> ResultWriter:
 
     def write(bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
         with write_whole(path) as file:
-            for summary, body in bodies:
-                if summary.errors:
-                    file.writelines(line + b"\n" for line in errors.take_from(body))
-                else:  # the usual case: copy the shard without looking at its lines
-                    file.write(body)
+            for _, body in bodies:
+                file.writelines(line + b"\n" for line in errors.take_from(body))
         return [path]
 
     return write

@@ -32,9 +32,8 @@ _RELEASE = re.compile(r"(@[\w-]+|-v\d+(:\d+)?|:[\w.-]+)$", re.ASCII)
 def first_match(model: str, known: Sequence[tuple[str, Sequence[str]]]) -> str | None:
     """Return the first name in `known` with a glob that matches the id of a model, or None.
 
-    Providers' prefixes, regions, versions and tags do not count, nor do capitals. With services
-    that set smaller windows, the whole id must match:
-    `first_match("azure/GPT-5-mini", [("small", ["gpt-5-*"])]) == "small"`.
+    Providers' prefixes, regions, versions and tags do not count, but for services that set smaller
+    windows, nor do capitals: `first_match("azure/GPT-5-mini", [("a", ["gpt-5-*"])]) == "a"`.
     """
     for called in spellings(model)[: 1 if _SMALLER.match(model.lower()) else None]:
         for name, globs in known:
