@@ -315,11 +315,9 @@ def _refuse_other_format(name: str, line: bytes, rest: IO[bytes], where: str) ->
 
 def _rows_within(value: Any) -> str:
     """Return the end of a message about an object that may wrap the rows: `{"data": [{…}]}`."""
-    wrapped = value.items() if isinstance(value, dict) else ()
-    lists = [key for key, inner in wrapped if isinstance(inner, list) and inner]
-    if len(lists) != 1 or lists[0] in _OWN_KEYS or not lists[0].isidentifier():
-        return ""
-    if not isinstance(value[lists[0]][0], dict):
+    own = value.keys() - _OWN_KEYS if isinstance(value, dict) else ()
+    lists = [key for key in own if isinstance(value[key], list) and value[key]]
+    if len(lists) != 1 or not (lists[0].isidentifier() and isinstance(value[lists[0]][0], dict)):
         return ""
     return f"; jq -c '.{lists[0]}[]' writes each object in {quote(lists[0])} as a row of its own"
 

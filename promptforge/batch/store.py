@@ -147,8 +147,7 @@ class OutputPaths:
         """Write the manifest; make the folder."""
         make_folder(self.folder)
         with write_whole(self._manifest) as file:
-            written = msgspec.json.encode(manifest)
-            file.write(msgspec.json.format(written, indent=2) + b"\n")
+            file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
 
 
 class ShardSummary(msgspec.Struct, frozen=True, tag="part"):
@@ -377,8 +376,11 @@ def json_lines_writer(path: Path) -> ResultWriter:
 
     def write(bodies: ShardBodies, errors: ErrorLines) -> list[Path]:
         with write_whole(path) as file:
-            for _, body in bodies:
-                file.writelines(line + b"\n" for line in errors.take_from(body))
+            for summary, body in bodies:
+                if summary.errors:
+                    file.writelines(line + b"\n" for line in errors.take_from(body))
+                else:  # the usual case: copy the shard without looking at its lines
+                    file.write(body)
         return [path]
 
     return write
