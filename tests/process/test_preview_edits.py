@@ -23,7 +23,7 @@ from preview_browser import (
 from preview_process import Preview
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Dialog, Page, Route
 
 pytestmark = [needs_browser, pytest.mark.slow]
 OWN = "{# One. Uses: item. #}\nFIRST {{ item.content | fence }}\n"
@@ -114,6 +114,35 @@ class Held:
             self._route.fulfill(response=self._answer)
 
 
+@pytest.mark.slow
+def test_unsaved_changes_go_with_no_page_unasked(edited: Preview, open_page: Opener) -> None:
+    page = open_page(edited)
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    open_file(page)
+    type_at_start(page, "TYPED ")
+    shows(page, "TYPED ")
+    page.close(run_before_unload=True)
+    until(lambda: page.evaluate("1") and asked == ["beforeunload"])
+    in_editor(page, "TYPED ")
+    page.context.set_offline(True)
+    page.keyboard.press("Control+s")
+    shows(page, "Lost the connection: is promptforge still running?", place="about")
+    shows(page, "it stays on this page", place="about")
+    page.context.set_offline(False)
+    page.click("#save")
+    shows(page, "copy of your own in templates/", place="about")
+    page.reload()
+    settled(page)
+    assert asked == ["beforeunload"]
+
+
+@pytest.mark.slow
 def test_answers_that_come_late_change_nothing(edited: Preview, open_page: Opener) -> None:
     own, other = item_of(edited), edited.folder / "profiles" / "other.yaml"
     own.parent.mkdir()

@@ -79,6 +79,8 @@ export function setUp(given, { draft, open, caret }) {
   $("file").addEventListener("change", () => show($("file").value));
   $("save").addEventListener("click", store);
   $("revert").addEventListener("click", () => replace(files.get(current).saved));
+  // The browser asks before a page that is closed or loaded anew takes unsaved changes with it.
+  addEventListener("beforeunload", (event) => Object.keys(drafts()).length && event.preventDefault());
 }
 
 const caret = () => ({ name: files.get(current).about.name, line: view.state.doc.lineAt(view.state.selection.main.head).number });

@@ -2,6 +2,7 @@
 
 const SENT = { "X-Promptforge": readKey() };
 const WRITES = { ...SENT, "Content-Type": "application/json" };
+const GONE = "Lost the connection: is promptforge still running?";
 const TAB = Array.from(crypto.getRandomValues(new Uint32Array(3)), (part) => part.toString(36)).join("");
 
 // The key comes with the link, once. The storage is this port's alone, as no cookie is.
@@ -39,7 +40,7 @@ export async function put(path, body, tag) {
     const response = await fetch(path, { method: "PUT", headers, body: JSON.stringify(body) });
     return { status: response.status, ...(await answer(response)) };
   } catch (error) {
-    return { status: 0, error };
+    return { status: 0, error: error instanceof TypeError ? { message: `${GONE} Nothing is saved; it stays on this page.` } : error };
   }
 }
 
@@ -76,7 +77,7 @@ export function newest(path) {
       return found.overtaken ? send(body) : found;
     } catch (error) {
       if (mine !== current || error.name === "AbortError") return null;
-      return { error: { kind: "server", message: error instanceof TypeError ? "Lost the connection: is promptforge still running?" : error.message } };
+      return { error: { kind: "server", message: error instanceof TypeError ? GONE : error.message } };
     }
   };
 }
