@@ -106,9 +106,9 @@ def explain_command(
 
 
 def _facts(request: CommandRequest, result: Result) -> dict[str, Any]:
+    at = result.report.next  # first, as the table does: what it tries is known of the items
     facts = result.to_dict()
     facts["explanation"] = msgspec.to_builtins(result.explain())
-    at = result.report.next
     facts["next"] = None if at is None else {"at": at[0], "id": result.report.name(at[1])}
     facts["price"] = price_of(result.report.profile, result.tokens, exact=result.exact)
     facts["set_by"] = option_places(request, result)
@@ -221,7 +221,9 @@ def _decision_lines(report: Report) -> Iterator[str]:
         unit = "" if decision.unit == "tokens" else f" {decision.unit}"
         ahead = ", ".join(f"{group} {number:,}" for group, number in decision.ahead.items())
         line = f"{decision.limit} left {decision.room:,}{unit} at its turn, of {decision.needs:,}"
-        line += f" needed; before it came {ahead or 'nothing'}"
+        own = next(iter(decision.refused.values()), decision.needs)
+        its_own = f" ({own:,} its own)" if own != decision.needs else ""
+        line += f" needed{its_own}; before it came {ahead or 'nothing'}"
         line += "".join(f"; {limit} lacks {each:,}" for limit, each in decision.beside.items())
         yield shorten(item_label(item), screen_columns())
         yield from _wrapped("    ", line)

@@ -348,7 +348,10 @@ def _account(result: Result, request: Request) -> Answer:
     """
     report, decisions, picked = result.report, result.report.decisions, request["picked"]
     rows = [index for index in request["rows"] if index < len(report.given)]
-    more = _so_far(result, "budgets", lambda: decisions.foreseen)["more"]
+    seek_next = functools.partial(decisions.budgets.search_next, decisions.lost)
+    # In the order of `explain`, so that both have the same numbers.
+    more = _so_far(result, "next", seek_next)["more"]
+    more = more or _so_far(result, "budgets", lambda: decisions.foreseen)["more"]
     if picked is not None and picked < len(report.given) and not more:  # one may take its time
         rows = [*rows, picked]
         one = report.kept(picked)

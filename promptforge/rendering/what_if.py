@@ -83,14 +83,18 @@ class Raises:
 
         It is the same whatever was looked for before.
         """
+        for _ in self.search_next(lost):
+            pass
+        return self.known_next(lost)
+
+    def search_next(self, lost: Collection[int]) -> Iterator[None]:
+        """Do what `find_next` does; yield after each try."""
         fresh = copy(self)
         fresh._tried, fresh._found, fresh._has_spare = {}, {}, False
-        for _ in fresh._search(None, lost, self._most):
-            pass
+        yield from fresh._search(None, lost, self._most)
         self._tried |= fresh._tried
         self._has_spare |= fresh._has_spare
         self._found |= fresh._found
-        return self.known_next(lost)
 
     def known_next(self, lost: Collection[int]) -> tuple[int, int] | None:
         """Return what `find_next` has found, if it was looked for."""

@@ -13,10 +13,12 @@ export const short = (reason) => known[reason]?.short ?? reason;
 export const lacksRoom = (reason) => known[reason]?.lacks_room ?? false;
 
 // The record of packing: what the limit left at the item's turn, and what stood before it.
-function turn({ limit, unit, needs, room, ahead, beside }) {
+function turn({ limit, unit, needs, room, ahead, refused, beside }) {
   const before = Object.entries(ahead).map(([group, number]) => `${group} ${count(number)}`).join(", ");
   const also = Object.entries(beside).map(([name, missing]) => `; ${name} lacks ${count(missing)}`).join("");
-  return `${limit} left ${count(room)} of ${count(needs)} ${unit} needed${before ? `, after ${before}` : ""}${also}`;
+  const [own = needs] = Object.values(refused); // the longest variant; what items before it take first is no part of it
+  const its = own === needs ? "" : ` (${count(own)} its own)`;
+  return `${limit} left ${count(room)} of ${count(needs)} ${unit} needed${its}${before ? `, after ${before}` : ""}${also}`;
 }
 
 export function sentence(row, page) {

@@ -62,6 +62,8 @@ def test_the_text_is_the_result_s(options: dict[str, Any]) -> None:
             assert f"fits at {item.fits_at:,}" in said
         if item.decision is not None:
             assert f"left {item.decision.room:,} of {item.decision.needs:,}" in said
+            own = next(iter(item.decision.refused.values()))
+            assert (f"({own:,} its own)" in said) == (own != item.decision.needs)
         assert (row.find("p/a") is not None) == (item.form is not None)
     wide = sum(int(found) for found in re.findall(r"flex-grow:(\d+)", html))
     assert wide >= (result.max_tokens or result.tokens)

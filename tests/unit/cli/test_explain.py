@@ -20,6 +20,7 @@ import promptforge as pf
 from promptforge.cli import output
 from promptforge.cli.output import Column, printable, shorten, table_lines, text_columns
 from promptforge.config.profiles import find_profiles
+from promptforge.model import budget_words
 
 
 def explained(*arguments: str, records: Any = RECORDS) -> Ran:
@@ -56,6 +57,29 @@ def test_a_table_says_what_is_in_and_what_brings_the_rest_back() -> None:
         line.startswith("tokens ") and f"{result.tokens} of 230 (exact, o200k_base)" in line
         for line in lines
     )
+
+
+def test_a_large_need_says_what_the_item_itself_takes() -> None:
+    records = [{"name": f"n{n}", "content": f"Sentence {n} stands here. " * 9} for n in range(4)]
+    said = " ".join(explained("--max-tokens", "100", "--trim", "none", records=records).out.split())
+    facts = json.loads(
+        explained("--max-tokens", "100", "--trim", "none", "--json", records=records).out
+    )
+    decision = facts["items"][3]["decision"]
+    own = decision["refused"]["content"]
+    assert decision["needs"] > 2 * own
+    assert f"of {decision['needs']} needed ({own} its own); before it came" in said
+
+
+def test_table_and_json_know_the_same_budgets() -> None:
+    records = [{"name": f"n{n}", "content": f"budget {n} " * (3 + n % 9)} for n in range(40)]
+    given = ("--max-tokens", "300", "--query", "budget", "--combine", "combined")
+    lines = explained(*given, "--all", records=records).out.splitlines()
+    rows = [line.split() for line in lines if line.startswith(("out ", "cut "))]
+    table = {row[2]: row[-1] for row in rows if row[-1] != "budget"}
+    items = json.loads(explained(*given, "--json", records=records).out)["items"]
+    known = {item["name"]: budget_words(item["fits_at"], item["too_small"]) for item in items}
+    assert table == {name: words for name, words in known.items() if words} != {}
 
 
 def test_the_price_is_the_same_in_the_verdict_the_costs_the_json_and_the_page(
