@@ -124,7 +124,9 @@ def group_entries(
             members = best_at_edges(members)
         title = (titles or {}).get(name)
         if not title:
-            title = name if by == "file" else capitalize(name.replace("_", " "))
+            # A path, or a value of metadata such as `macOS`, is printed as it is.
+            is_word = by in ("kind", "category", "origin") or name == OTHER
+            title = capitalize(name.replace("_", " ")) if is_word else name
         sections.append(Section(name, title, members))
     return sections
 

@@ -155,6 +155,19 @@ def test_a_metadata_key_groups_and_what_lacks_it_is_other() -> None:
     assert keys(entries, "team") == [("core", [0, 2]), ("other", [1])]
 
 
+def test_a_value_of_metadata_is_a_heading_as_it_is() -> None:
+    names = ["Command and Control", "macOS", "snake_case", "PCI-DSS"]
+    entries = [entry(n, metadata={"team": name}) for n, name in enumerate([*names, ""])]
+    assert [s.title for s in group_entries(entries, "team", order="given")] == [*names, "Other"]
+    titles = {"macOS": "Apple", "code": "code"}
+    given = [s.title for s in group_entries(entries, "team", order="given", titles=titles)]
+    assert given == ["Command and Control", "Apple", *names[2:], "Other"]
+    assert [s.title for s in group_entries([entry(0, kind="code")], "kind")] == ["Code"]
+    assert [s.title for s in group_entries([entry(0, kind="code")], "kind", titles=titles)] == [
+        "code"
+    ]
+
+
 def test_sections_named_first_come_first_and_titles_replace_headings() -> None:
     entries = [
         entry(0, 0.9, kind="error"),
