@@ -203,7 +203,8 @@ class Access:
             raise ItemError(message, where=show_path(name)) from None
         root = None if self.root is None else os.path.realpath(self.root)
         if root is not None and (os.path.isabs(name) or not is_inside(at, root)):
-            message = f"is outside the folder {quote(str(self.root))}; {ALLOW_OUTSIDE}"
+            message = f"{quote(name)} is outside the folder {quote(str(self.root))}"
+            message += "; a text is written only into that folder"
             raise ItemError(message, where=show_path(name))
         return Path(at)
 

@@ -280,6 +280,9 @@ def test_a_case_neither_shows_nor_writes_a_file_outside(
     # Beside the folder of tests a text may be read, and is not written.
     if update or name != "../victim.txt":
         assert "tests/a.yaml:5: file: " in ran.out + ran.err
+    if update and name == "../victim.txt":  # it names no flag, since none helps
+        assert 'file: "../victim.txt" is outside the folder "' in ran.err
+        assert "--allow-outside" not in ran.err
     assert (clone / "victim.txt").read_text() == "precious\n"
     assert not Path("victim.txt").exists()
 
