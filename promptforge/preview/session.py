@@ -652,12 +652,14 @@ def save_file(session: Session, file: EditableFile, text: str, seen: str) -> str
             path, folder = own / file.shown, own
             if path.exists():
                 raise SaveError(f"{file.shown} is in your folder meanwhile", 412)
-        write_file(path, folder, data, file.shown)
-    return _content_tag(data)
+        return write_file(path, folder, data, file.shown)
 
 
-def write_file(path: Path, folder: Path, data: bytes, shown: str) -> None:
-    """Write a file inside `folder`, at one stroke; make its folder. Raises `SaveError`."""
+def write_file(path: Path, folder: Path, data: bytes, shown: str) -> str:
+    """Write a file inside `folder`, at one stroke; make its folder. Return its version.
+
+    Its line ends stay as they were: the page knows `\\n` alone. Raises `SaveError`.
+    """
     try:
         access = Access(str(folder), root=str(folder))
         real = access.locate_output(os.path.relpath(path, folder))
@@ -665,11 +667,15 @@ def write_file(path: Path, folder: Path, data: bytes, shown: str) -> None:
         raise SaveError(f"{shown} lies behind a link that leads out of your folder", 409) from None
     try:
         make_folder(real.parent)
+        before = read_bytes(real, MAX_EDITABLE_BYTES) if real.exists() else b""
+        if 0 < before.count(b"\n") == before.count(b"\r\n"):
+            data = data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
         remove_unfinished(real.parent, real.name)
         with write_whole(real) as written:
             written.write(data)
     except OSError as error:
         raise SaveError(f"{shown} cannot be written: {error.strerror}", 409) from None
+    return _content_tag(data)
 
 
 class CaseFile(NamedTuple):

@@ -348,6 +348,23 @@ def test_a_shipped_file_is_copied_and_then_kept(own: session.Session, tmp_path: 
         assert [path.name for path in (tmp_path / place).parent.iterdir()] == [Path(place).name]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(b"a\r\nb\r\n", b"c\r\nd\r\n"), (b"a\nb\r\n", b"c\nd\n"), (b"a", b"c\nd\n")],
+)
+def test_a_saved_file_keeps_its_line_ends(
+    own: session.Session, tmp_path: Path, before: bytes, after: bytes
+) -> None:
+    place = tmp_path / "t/chunks/item.md.j2"
+    place.parent.mkdir()
+    place.write_bytes(before)
+    mine = file_of(own, "chunks/item.md.j2")
+    found = session.read_file(mine)
+    assert "\r" not in found.text
+    tag = session.save_file(own, mine, "c\nd\n", found.tag)
+    assert place.read_bytes() == after and session.read_file(mine) == ("c\nd\n", tag)
+
+
 def test_what_cannot_be_saved_is_refused(own: session.Session, tmp_path: Path) -> None:
     file = file_of(own, "chunks/item.md.j2")
     tag = session.read_file(file).tag
