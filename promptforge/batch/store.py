@@ -66,7 +66,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     kept: int
     """Rows that an earlier run had done."""
     tokens: int
-    """Tokens of all results."""
     warnings: dict[str, int]
     """Code of a warning or note → the rows that have one, the most frequent first."""
     changed: tuple[str, ...]
@@ -78,7 +77,6 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...] = ()
     """Files in the input's folder that are neither JSON Lines nor Parquet."""
     files: tuple[str, ...] = ()
-    """Paths of the results."""
     errors_file: str | None = None
     """Path of the error records; None without any."""
     seconds: float = 0.0

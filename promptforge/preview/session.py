@@ -658,7 +658,7 @@ def save_file(session: Session, file: EditableFile, text: str, seen: str) -> str
 def write_file(path: Path, folder: Path, data: bytes, shown: str) -> str:
     """Write a file inside `folder`, at one stroke; make its folder. Return its version.
 
-    Its line ends stay as they were: the page knows `\\n` alone. Raises `SaveError`.
+    The page knows the line ends of Unix alone; those of the file stay. Raises `SaveError`.
     """
     try:
         access = Access(str(folder), root=str(folder))
@@ -686,7 +686,6 @@ class CaseFile(NamedTuple):
     """Its text; empty before the first case."""
     tag: str
     names: list[str]
-    """Names of its cases."""
 
     @property
     def shown(self) -> str:

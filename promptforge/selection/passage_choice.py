@@ -66,11 +66,8 @@ class PassageCosts(NamedTuple):
     """The tokens of what may be shown."""
 
     header: Callable[[int], float]
-    """Of a document without passages."""
     passage: Callable[[int, int], float]
-    """Of a document's passage."""
     gap: float = 2
-    """Between two passages."""
     spared: Callable[[int], float] = lambda number: 0.0
     """The part of a document's header that does not count where passages are compared."""
     least: Callable[[int, int], float] = lambda number, passage: 0

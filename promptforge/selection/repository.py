@@ -159,7 +159,6 @@ class Chunk(NamedTuple):
     """Some lines of a file."""
 
     start: int
-    """Its first character in the text."""
     end: int
 
 
