@@ -44,9 +44,14 @@ def _stand_in(part: str) -> str:
 
 
 def finite(value: object) -> object:
-    """Return plain data as JSON has it: no NaN, no infinity, keys that are texts."""
+    """Return plain data as JSON has it: no NaN, no infinity, keys that are texts.
+
+    An integer of more than 64 bits is a text: some readers refuse the page, others round it.
+    """
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        return str(value)
     if isinstance(value, dict):
         return {to_text(k): finite(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

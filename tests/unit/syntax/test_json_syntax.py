@@ -21,7 +21,7 @@ from promptforge.syntax.syntaxes import syntax_of
 from promptforge.text.escape import Content, Safe
 
 LABELS = hostile.LABEL
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | LABELS
+SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | LABELS
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(LABELS, inner, max_size=3),
@@ -46,6 +46,8 @@ VALUES = st.recursive(
         ("\ud800", '"\ufffd"'),
         (Content("\ud800"), '"\ufffd"'),
         (["a", None], '["a", null]'),
+        ([2**64 - 1, -(2**63)], "[18446744073709551615, -9223372036854775808]"),
+        ([2**64, {"a": -(2**63) - 1}], '["18446744073709551616", {"a": "-9223372036854775809"}]'),
         ({"a": [1, {"b": math.inf}]}, '{"a": [1, {"b": null}]}'),
     ],
 )
