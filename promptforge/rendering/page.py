@@ -39,6 +39,7 @@ from ..selection.group import (
     group_entries,
     is_within,
     join_ranges,
+    paths_of_same_text,
     section_key_of,
     with_also_in,
     with_paths_of,
@@ -478,8 +479,7 @@ class Page:
                 if not self._in_tokens:
                     number = self.count([self.text(index, chosen[index])])
                 tokens[path] = tokens.get(path, 0) + int(number)
-                also = item.metadata.get("also_text_of")
-                same.update(also if isinstance(also, list) else ())
+                same.update(paths_of_same_text(item))
         known = self._tree_paths
         same = {known[path] for path in same if path in known}
         limit = min(self.options.max_tokens or math.inf, (self.options.max_chars or math.inf) / 4)

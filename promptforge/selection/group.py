@@ -557,10 +557,15 @@ def drop_duplicates(
         items[index] = with_paths_of(with_also_in(items[index], same), same)
 
 
+def paths_of_same_text(item: Item) -> list[str]:
+    """Return the paths in its metadata `also_text_of`, which a caller may fill with anything."""
+    given = item.metadata.get("also_text_of")
+    return [path for path in given if isinstance(path, str)] if isinstance(given, list) else []
+
+
 def with_paths_of(item: Item, others: Iterable[Item]) -> Item:
     """Return a whole file with the paths of others with its text as metadata `also_text_of`."""
-    given = item.metadata.get("also_text_of")
-    paths = dict.fromkeys(given if isinstance(given, list) else ())
+    paths = dict.fromkeys(paths_of_same_text(item))
     if item.path and item.start_line is None:
         places = (other.path for other in others if other.start_line is None)
         paths |= dict.fromkeys(path for path in places if path not in (None, "", item.path))

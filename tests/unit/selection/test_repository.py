@@ -277,14 +277,14 @@ def test_one_long_file_is_shown_in_part_not_by_its_name(query: str | None) -> No
         assert result.tokens > budget / 2
 
 
-@pytest.mark.parametrize("value", [-20, 10**400, None, "x", 5])
+@pytest.mark.parametrize("value", [-20, 10**400, None, "x", 5, [["x"]], [{}]])
 def test_metadata_of_the_caller_by_these_names_breaks_nothing(value: object) -> None:
-    about = {"commits_ago": value, "also_in": value}
+    about = dict.fromkeys(("commits_ago", "also_in", "also_text_of", "linguist"), value)
     items = [
         pf.Item(content=f"the text of {name} " * 99, path=path, metadata=about)
         for path, name in (("a", "a"), ("b", "a"), ("c", "c"))
     ]
-    found = pf.render(items, packing="repository", max_tokens=60)
+    found = pf.render(items, packing="repository", tree=True, max_tokens=90)
     assert found.items[1].reason == "duplicate"
 
 
