@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from subprocess import CompletedProcess
 
 MAX_GIT_SECONDS = 60
+SLOW_GIT_SECONDS = 1
+"""Seconds after which git may be waiting for a pipe: it is looked for."""
 MAX_GIT_BYTES = 4 << 30
 """Memory of git: it reads a device that stands for its attributes without end."""
 MAX_BYTES_FROM_GIT = 64 << 20
@@ -48,14 +50,12 @@ _GIT_SETTINGS = {
 }
 # The user may have set these for all repositories, so they count where they name a file.
 _FILE_SETTINGS = ("config", "-z", "--path", "--get-regexp", r"^core\.(attributes|excludes)file$")
-_unanswered: set[Path | None] = set()
-"""Repositories in which git was waited for in vain: it is not asked there again."""
+_unanswered: dict[Path | None, str] = {}
+"""Repositories in which git did not answer, with the reason: it is not asked there again."""
 NEW_FILES = ("ls-files", "-z", "--others", "--exclude-standard")
 """Asks for files that git neither tracks nor ignores."""
-_FILES_OF_GIT = (
-    *(".gitattributes", ".gitignore", ".git/config", ".git/commondir", ".git/packed-refs"),
-    *(".git/HEAD", ".git/index", ".git/info/attributes", ".git/info/exclude"),
-)
+_FILES_OF_FOLDERS = {".gitattributes", ".gitignore"}
+_NO_ANSWER = "it did not answer in {} s and is not asked again: is one of its files a pipe?"
 _PARTS_OF_GIT = ("HEAD", "commondir", "objects", "refs")
 # Objects that a partial clone lacks would be fetched by programs that its settings name.
 _GIT_ENVIRONMENT = {
@@ -134,15 +134,18 @@ def _ask(
     from threading import Timer
 
     top, command = work_tree(folder), ["git", *arguments]
-    if top in _unanswered:
-        raise ItemError("git did not answer before, and is not asked again", where="git")
-    _refuse_pipes(top)
+    _refuse(top)
     environment = _git_environment(top, settings)
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
 
-    def end() -> None:
-        _unanswered.add(top)
+    def end(reason: str) -> None:
+        _unanswered[top] = reason
         process.kill()
+
+    def end_at_pipe() -> None:
+        pipe = _find_pipe(top, lambda: process.poll() is None) if top else None
+        if pipe:
+            end(f"it is not asked: {show_path(pipe)} is a pipe, not a file")
 
     try:
         with (
@@ -152,8 +155,10 @@ def _ask(
             ) as process,
         ):
             _limit_memory(process.pid)
-            late = Timer(MAX_GIT_SECONDS, end)
+            late = Timer(MAX_GIT_SECONDS, end, [_NO_ANSWER.format(MAX_GIT_SECONDS)])
+            slow = Timer(SLOW_GIT_SECONDS, end_at_pipe)
             late.start()
+            slow.start()
             try:
                 assert process.stdout
                 out = process.stdout.read(MAX_BYTES_FROM_GIT + 1)
@@ -161,6 +166,7 @@ def _ask(
                     process.wait()
             finally:
                 late.cancel()
+                slow.cancel()
                 process.kill()
             said.seek(0)
             errors = said.read(MAX_BYTES_FROM_GIT)
@@ -170,21 +176,28 @@ def _ask(
         raise ItemError("a NUL in what git is asked for", where=f"git {arguments[0]}") from None
     except OSError as error:
         raise ItemError(f"git cannot be run: {type(error).__name__}", where="git") from None
-    if top in _unanswered:
-        message = f"git did not answer in {MAX_GIT_SECONDS} s: is one of its files a pipe?"
-        raise ItemError(message, where="git")
+    _refuse(top)
     if len(out) > MAX_BYTES_FROM_GIT:
         message = f"git prints more than {MAX_BYTES_FROM_GIT >> 20} MiB; ask for fewer files"
         raise ItemError(message, where=f"git {arguments[0]}")
     return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
 
-def _refuse_pipes(top: Path | None) -> None:
-    """Raise `ItemError` for a pipe in the place of a file that git would wait for."""
-    for path in map(top.joinpath, _FILES_OF_GIT) if top else ():
-        if path.is_fifo():
-            message = f"it is not asked: {show_path(path)} is a pipe, not a file"
-            raise ItemError(message, where="git")
+def _refuse(top: Path | None) -> None:
+    if top in _unanswered:
+        raise ItemError(_unanswered[top], where="git")
+
+
+def _find_pipe(top: Path, is_waiting: Callable[[], bool]) -> Path | None:
+    """Return a pipe that git would wait for, anywhere in a repository, while `is_waiting`."""
+    for folder, _, names in os.walk(top):
+        if not is_waiting():
+            return None
+        read = names if ".git" in Path(folder).parts else _FILES_OF_FOLDERS.intersection(names)
+        for path in map(Path(folder).joinpath, read):
+            if path.is_fifo():
+                return path
+    return None
 
 
 def _limit_memory(process: int) -> None:

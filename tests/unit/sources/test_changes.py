@@ -522,25 +522,30 @@ def test_a_repository_in_which_git_waits_is_asked_once(
     space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("promptforge.sources.git.MAX_GIT_SECONDS", 1)
+    monkeypatch.setattr("promptforge.sources.git.SLOW_GIT_SECONDS", 9)
     shutil.rmtree(space / ".git/logs")
     (space / ".git/refs/heads/main").unlink()
     os.mkfifo(space / ".git/refs/heads/main")
     ran = run("render", ".", "--git-diff", "--max-tokens", "2k")
-    assert "promptforge lists them itself: git did not answer" in ran.err and "x = 2" in ran.out
+    assert "promptforge lists them itself: it did not answer" in ran.err and "x = 2" in ran.out
     monkeypatch.setenv("PATH", "")  # no git is started any more
-    with pytest.raises(pf.ItemError, match="did not answer before, and is not asked again"):
+    with pytest.raises(pf.ItemError, match="did not answer in 1 s and is not asked again"):
         pf.load(git_log=9)
 
 
-@pytest.mark.parametrize("name", ["config", "HEAD", "index", "info/exclude", "../.gitignore"])
-def test_a_pipe_in_the_place_of_a_file_of_git_is_named_at_once(
+@pytest.mark.parametrize(
+    "name", ["config", "HEAD", "index", "info/exclude", "../.gitignore", "../deep/er/.gitignore"]
+)
+def test_a_pipe_in_the_place_of_a_file_of_git_is_named_soon(
     space: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setenv("PATH", "")  # no git is started
+    monkeypatch.setattr("promptforge.sources.git.SLOW_GIT_SECONDS", 0.1)
+    (space / "deep/er").mkdir(parents=True)
     (space / ".git" / name).unlink(missing_ok=True)
     os.mkfifo(space / ".git" / name)
     ran = run("render", ".", "--max-tokens", "2k")
-    assert "is a pipe, not a file" in ran.err and "x = 2" in ran.out
+    assert "git cannot list the files" in ran.err and "is a pipe, not a file" in ran.err
+    assert "x = 2" in ran.out
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nothing limits another process's memory")
