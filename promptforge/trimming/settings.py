@@ -34,8 +34,9 @@ _KEY_OF_PATH = late_pattern(_TOML_KEY)
 MAX_KEYS_OF_A_PATH = 50
 """Keys of `[a.b.c]` that are looked at."""
 _TOML_TOKEN = late_pattern(
-    r""""{3}(?:[^"\\]|\\.|"(?!""))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"|[#][^\n]*+|[\[\]{}\n]"""
-    r"""|'{3}(?:[^']|'(?!''))*+'{3,5}|'[^'\n]*+'""",
+    # A text that nothing closes is a token, too: it is not read again from its next mark on.
+    r""""{3}(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5}|\Z)|"(?:[^"\\\n]|\\.)*+"?"""
+    r"""|[#][^\n]*+|[\[\]{}\n]|'{3}(?:[^']|'(?!''))*+(?:'{3,5}|\Z)|'[^'\n]*+'""",
     re.DOTALL,
 )
 _ESCAPE = late_pattern(r"(?i)[#][ \t]*escape[ \t]*=[ \t]*(\S)")

@@ -35,8 +35,9 @@ MIN_PARSER = (0, 26, 1)
 0.25.2 and 0.26.0 do on some tens of kilobytes of Java, or it has no such function."""
 MAX_BYTES_PARSED = 100_000
 """A longer text is not parsed: 200,000 bytes of junk took 12 s in as many steps as a program."""
-_MAX_TICKS_OF_RUBY = 1_000
-"""Backticks above which Ruby is not parsed: 100,000 took 9 s, in as few steps as a program."""
+_SLOW_MARKS, _MAX_SLOW_MARKS = {"ruby": b"`", "swift": b"#"}, 1_000
+"""Marks above which a text is not parsed: 100,000 backticks took 9 s, in as few steps as a program,
+40,000 `#` of Swift 6 s, in one step."""
 _CHUNK_BYTES = 8192
 # Programs take 2 to 10 reads and 40 to 190 hundreds of steps for each chunk. Junk takes quadratic
 # time (`/*` unclosed, 100,000 times) or worse.
@@ -111,8 +112,8 @@ def parse_syntax(text: str, language: str | None) -> Node | None:
     if language == "cpp":
         text = _MACRO.sub(_blank_out, text)
     data = text.encode("utf-8", "replace")  # a lone surrogate becomes "?"
-    ticks = data.count(b"`") if language == "ruby" else 0
-    if grammar is None or len(data) > MAX_BYTES_PARSED or ticks > _MAX_TICKS_OF_RUBY:
+    marks = data.count(_SLOW_MARKS[language]) if language in _SLOW_MARKS else 0
+    if grammar is None or len(data) > MAX_BYTES_PARSED or marks > _MAX_SLOW_MARKS:
         return None
     from tree_sitter import Parser
 

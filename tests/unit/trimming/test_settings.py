@@ -9,6 +9,7 @@ import pytest
 from shipped_words import marks
 
 import promptforge as pf
+from promptforge.trimming import settings
 from promptforge.trimming.entries import divide
 from promptforge.trimming.pieces import Pieces
 
@@ -76,3 +77,9 @@ def test_an_outline_of_toml_begins_with_what_the_project_is() -> None:
     outlines = pieces_of(CARGO, "toml").outlines()
     for number in range(len(outlines) - 2):
         assert '[package]\nname = "rip"\n' in outlines[number].text
+
+
+def test_a_text_that_nothing_closes_is_one_token() -> None:
+    """A line of 20,000 took 8 s: the rest was read again from each quote on."""
+    assert len(settings._TOML_TOKEN.findall('\\"' * 1_000)) == 1
+    assert len(settings._TOML_TOKEN.findall('"""' + "\n['" * 1_000)) == 1

@@ -190,8 +190,9 @@ def test_an_outline_has_fields_and_constants(language: str) -> None:
     assert [part for part in gone if part in outline] == []
 
 
-def test_ruby_of_backticks_is_not_parsed() -> None:
+def test_ruby_of_backticks_and_swift_of_hash_marks_are_not_parsed() -> None:
     assert syntax_tree.parse_syntax("`a` " * 20_000, "ruby") is None
+    assert syntax_tree.parse_syntax("#" * 20_000, "swift") is None
 
 
 def test_lua_that_is_read_too_often_ends_no_process() -> None:
