@@ -38,6 +38,7 @@ URL_ATTRIBUTE = r"(?:[\w.-]+:)?(?:href|src|formaction|poster|srcset|imagesrcset|
 _OPENED_ATTRIBUTE = late_pattern(r'(\0?)(?<![\w:.-])([\w:.-]+)\s*=\s*"\Z')
 _AMID_WORD = late_pattern(r"[\w:.-]\Z")
 _OPENED_TAG = late_pattern(r"(?s:.*)<([\w:.-]+)")
+_CLOSES_CDATA = "a value that ends in ] would make ]]> with the > after it; write &gt; there"
 URL_SEPARATOR = late_pattern(r"[\s,]+")
 _TAG = late_pattern(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>|&[^&;]*;", re.DOTALL
@@ -139,6 +140,8 @@ class Xml(Syntax):
 
     def feed(self, mode: str, line: LineParts, text: str) -> str:
         at, was = 0, mode
+        if mode in ("", "unknown") and ends_with_value(line) and text.startswith((">", "]>")):
+            raise PlacementError(_CLOSES_CDATA)
         if mode.startswith("url") and (not line or ends_with_value(line)):
             self._refuse_scheme(mode, text)
         while found := self._marks[mode].search(text, at):

@@ -41,6 +41,8 @@ _YAML_PLAIN = late_pattern(
 # Characters that no reader takes as they are, and those that it takes for line ends.
 _YAML_UNPRINTABLE = late_pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _YAML_NO_LITERAL = late_pattern(f"[\x00-\x08\x0b-\x1f\ud800-\udfff]|{_YAML_UNPRINTABLE.pattern}")
+_MAX_KEY_CHARACTERS = 256
+"""A key of 1,024 characters or bytes is refused, unless a question mark stands before it."""
 YAML_LITERAL_INDENTS = range(2, 25)
 """Columns at which a content may stand as a literal block."""
 
@@ -63,11 +65,16 @@ def _yaml_quoted(text: str) -> str:
     return INVISIBLE_CHARACTER.sub(_yaml_escape, quoted)
 
 
+def _yaml_key(text: str) -> str:
+    quoted = _yaml_quoted(text)
+    return quoted if len(quoted) <= _MAX_KEY_CHARACTERS else f"? {quoted} "
+
+
 def _yaml_flow(value: object) -> str:
     if isinstance(value, str):
         return _yaml_quoted(value)
     if isinstance(value, dict):
-        members = (f"{_yaml_quoted(to_text(k))}: {_yaml_flow(v)}" for k, v in value.items())
+        members = (f"{_yaml_key(to_text(k))}: {_yaml_flow(v)}" for k, v in value.items())
         return f"{{{', '.join(members)}}}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_yaml_flow, value))}]"

@@ -93,6 +93,14 @@ def test_an_attribute_that_no_escape_suits_is_refused(source: str, message: str)
         printed(source, name="javascript", url="alert(1)")
 
 
+@pytest.mark.parametrize("after", [">", "]>", "{% if item.name %}>{% endif %}"])
+def test_no_value_closes_a_section_with_a_mark_of_the_template(after: str) -> None:
+    with pytest.raises(TemplateError, match="write &gt; there"):
+        printed(f"<a>{{{{ item.name }}}}{after}</a>", name="a]]")
+    (element,) = xml_root(printed("<a>{{ item.name }}&gt; -></a>", name="a]]"))
+    assert element.text == "a]]> ->"
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -60,6 +60,12 @@ def test_any_value_comes_back(value: Any) -> None:
     assert loaded(f"a: {yaml_value(value)}") == {"a": plain(value)}
 
 
+@pytest.mark.parametrize("key", ["k" * 2_000, "é" * 600, '"\n' * 400])
+def test_a_key_of_any_length_comes_back(key: str) -> None:
+    value = {"a": 1, key: [{key: {key: ["b"]}}]}
+    assert loaded(f"- a: {yaml_value(value)}\n  b: 1") == [{"a": value, "b": 1}]
+
+
 @pytest.mark.parametrize("number", [1e16, -1e-7, 5e-324, 1.0, -0.0, 1e300, math.inf, 2**64 - 1])
 def test_a_number_stays_a_number(number: float) -> None:
     assert loaded(f"a: {yaml_value(number)}") == {"a": None if number == math.inf else number}
