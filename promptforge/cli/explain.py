@@ -205,7 +205,8 @@ def _reason_lines(result: Result) -> Iterator[str]:
     report, remedies = result.report, result.remedies()
     reasons = [report.reason(i) for i in report.ranked if report.status(i) != "included"]
     tried = {remedy.item for remedy in remedies}
-    names = ((i, report.name(i)) for i in reversed(report.ranked))
+    named = {remedy.reason for remedy in remedies}  # an id may be a hash of the whole content
+    names = ((i, report.name(i)) for i in reversed(report.ranked) if report.reason(i) in named)
     labels = {name: item_label(report.item(i)) for i, name in names if name in tried}
     options = report.page.options.plain()
     yield from reason_lines(Counter(reasons), remedies, labels, options)
@@ -339,7 +340,7 @@ def _cost_lines(result: Result) -> Iterator[str]:
     ]
     if explanation.left:
         figures.append(("left", f"{explanation.left:,}", ""))
-    max_chars = result.manifest["options"]["max_chars"]
+    max_chars = result.report.page.options.max_chars  # a manifest has hashes of all items
     if max_chars is not None:
         figures.append(("characters", f"{result.chars:,}", f"of {max_chars:,}"))
     wide = max(len(figure) for _, figure, _ in figures)
