@@ -458,10 +458,8 @@ class Packer(PageState):
                 break
             variant = page.variants(index)[0]
             room = subtract_costs(limit, spent)
-            if not page.may_fit(index, variant, room):
-                break
-            cost = page.item_cost(index, variant)
-            if not fits_within(cost, room) or cost[0] > self.allowance(index):
+            cost = page.cost_within(index, variant, room)
+            if cost is None or cost[0] > self.allowance(index):
                 break
             places[index] = seen
             seen += 1
@@ -634,10 +632,8 @@ class Packer(PageState):
         """Show an item in this variant beside `others`, which cost `cost`, if it fits."""
         page = self.page
         room = add_costs(subtract_costs(limit, cost), (page.shared_end_tokens, 0))
-        if not page.may_fit(index, variant, room):
-            return False
-        item_cost = page.item_cost(index, variant)
-        if not fits_within(item_cost, room) or item_cost[0] > self.allowance(index):
+        item_cost = page.cost_within(index, variant, room)
+        if item_cost is None or item_cost[0] > self.allowance(index):
             return False
         # 20,000 items that nearly fit would measure 20,000 pages: after 32, only cheaper ones.
         if self._failed_pages > MAX_FAILED_PAGES and item_cost[0] >= self._failed_cost > 0:

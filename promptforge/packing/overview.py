@@ -23,7 +23,6 @@ from .types import (
     add_costs,
     budget_unit,
     content_variant,
-    fits_within,
     min_cost,
     subtract_costs,
 )
@@ -316,10 +315,10 @@ def _whole_if_cheaper(packer: Packer, index: int, outline: Variant) -> tuple[Var
     page = packer.page
     cost = page.item_cost(index, outline)
     whole = content_variant(page.variants(index))
-    if page.may_fit(index, whole, cost):
-        whole_cost = page.item_cost(index, whole)
+    whole_cost = page.cost_within(index, whole, cost)
+    if whole_cost is not None:
         holder, held = page.duplicates(index, packer.chosen)
-        if fits_within(whole_cost, cost) and holder is None and not held:
+        if holder is None and not held:
             return whole, whole_cost
     return outline, cost
 
@@ -345,10 +344,8 @@ def _show_longer(
         variant = find(index, room)
         if variant is None or len(variant.text) <= len(before.text):
             continue
-        if not page.may_fit(index, variant, room):
-            continue
-        cost = page.item_cost(index, variant)
-        if not fits_within(cost, room) or cost[0] > packer.allowance(index):
+        cost = page.cost_within(index, variant, room)
+        if cost is None or cost[0] > packer.allowance(index):
             continue
         holder, held = page.duplicates(index, packer.chosen)
         if holder is None and not held:

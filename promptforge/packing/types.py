@@ -115,6 +115,9 @@ class PackablePage(Protocol):
     def item_cost(self, index: int, variant: Variant) -> Cost:
         """Return the cost of an item alone."""
 
+    def cost_within(self, index: int, variant: Variant, room: Cost) -> Cost | None:
+        """Return the cost of an item alone; None where it is more than `room`."""
+
     def may_fit(self, index: int, variant: Variant, room: Cost) -> bool:
         """Return False where a cheap bound shows that an item needs more than `room`."""
 

@@ -105,6 +105,8 @@ class Page:
         self.tank = FuelTank()
         # By the variant too: equal texts of two items cost different tokens under their labels.
         self._costs: dict[tuple[int, Variant], Cost] = {}
+        self._refused: dict[tuple[int, Variant], float] = {}
+        """Item and variant → the most tokens that a cheap bound found too few."""
         self._last: _MeasuredPage | None = None
         self._order: list[int] = []
         self._in_tokens = self.options.max_tokens is not None
@@ -178,6 +180,20 @@ class Page:
             cost = self._costs[index, variant] = tokens, len(text)
         return cost
 
+    def cost_within(self, index: int, variant: Variant, room: Cost) -> Cost | None:
+        """Return the cost of an item alone; None where it is more than `room`."""
+        key = index, variant
+        cost = self._costs.get(key)
+        if cost is None:
+            # `explain` asks again for each budget that it tries.
+            if room[1] < 0 or room[0] <= self._refused.get(key, -1):
+                return None
+            if not self.may_fit(index, variant, room):
+                self._refused[key] = room[0]
+                return None
+            cost = self.item_cost(index, variant)
+        return cost if fits_within(cost, room) else None
+
     def may_fit(self, index: int, variant: Variant, room: Cost) -> bool:
         """Return False where a cheap bound shows that an item needs more than `room`."""
         if room[0] < 0 or room[1] < 0:
@@ -245,6 +261,7 @@ class Page:
         page.candidates = replace(self.candidates, pool=pool, ranks=ranks)
         page._items, page._last = pool, None
         page._costs = without(self._costs, items.keys())
+        page._refused = without(self._refused, items.keys())
         page.views = self.views.with_items(pool, items.keys())
         page._contained = self._contained.with_items(pool, items.keys())
         page._bounds = LowerBounds(page)

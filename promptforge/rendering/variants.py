@@ -170,7 +170,7 @@ class Shortener:
     ) -> tuple[Variant, Cost] | None:
         page = self._page
         content = content_variant(page.variants(index))
-        if page.may_fit(index, content, left) and fits_within(page.item_cost(index, content), left):
+        if page.cost_within(index, content, left) is not None:
             cost = page.measure({**chosen, index: content})
             if fits_within(cost, limit):
                 return content, cost
@@ -209,7 +209,7 @@ class Shortener:
         size = (1, CHARACTERS_PER_TOKEN)[unit]
         bounds[unit] = max(LEAST_TOKENS * size - empty[unit], LEAST_CONTENT_TOKENS * size)
         whole, room = content_variant(variants), add_costs(empty, (bounds[0], bounds[1]))
-        if page.may_fit(index, whole, room) and fits_within(page.item_cost(index, whole), room):
+        if page.cost_within(index, whole, room) is not None:
             return whole
         bare = page.item_cost(index, EMPTY_VARIANT._replace(name="outline"))
         is_shorter = bare[unit] < empty[unit]

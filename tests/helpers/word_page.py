@@ -58,6 +58,10 @@ class Words:
     def item_cost(self, index: int, form: Variant) -> Cost:
         return len(form.text), len(form.text)
 
+    def cost_within(self, index: int, form: Variant, room: Cost) -> Cost | None:
+        cost = self.item_cost(index, form)
+        return cost if fits_within(cost, room) else None
+
     def may_fit(self, index: int, form: Variant, room: Cost) -> bool:
         return len(form.text) <= room[1]
 
