@@ -587,9 +587,7 @@ class Packer(PageState):
         most, variant = self.allowance(index), self.page.variants(index)[-1]
         if most == UNLIMITED:
             return False
-        if not self.page.may_fit(index, variant, (most, UNLIMITED)):
-            return True
-        return self.page.item_cost(index, variant)[0] > most
+        return self.page.cost_within(index, variant, (most, UNLIMITED)) is None
 
     def _maybe_fitting(
         self, indices: Sequence[int], limit: Cost, step: PackingStep

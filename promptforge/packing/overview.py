@@ -76,8 +76,7 @@ def pack_repository(
     if not packer.show_all(walk[:places], limit) and packer.shorten:
         _pack_overview(packer, step, limit)
         if packer.free_places(step) == 0:
-            left = [i for i in walk if i not in packer.chosen and i not in packer.duplicate_of]
-            packer.reasons.update(dict.fromkeys(left, MAX_ITEMS.name))
+            packer.reasons.update(dict.fromkeys(packer.unsettled(walk), MAX_ITEMS.name))
     else:
         packer.pack(step, limit)
 

@@ -105,10 +105,10 @@ class Shares:
         if found is None or len(found.text) < len(least.text):
             found = least
         cost = self._page.item_cost(index, found)
-        if not self._page.may_fit(index, content, cost):
-            return found
-        is_cheaper = self._page.item_cost(index, content)[self._unit] <= cost[self._unit]
-        return content if is_cheaper else found
+        may_fit = self._page.may_fit(index, content, cost)
+        if may_fit and self._page.item_cost(index, content)[self._unit] <= cost[self._unit]:
+            return content
+        return found
 
     def _guess(self) -> float:
         """Return the share that has room by characters, put right by the cost of some items."""

@@ -137,14 +137,12 @@ class _PageRows:
 
     def _cost(self, row: int) -> float:
         if row not in self._costs:
-            self._costs[row] = self._count(row)
+            index, variant = self._items[row], self._variant(row)
+            cost = self._room[self._unit] + 1
+            if self._page.may_fit(index, variant, self._room):
+                cost = self._in_unit(self._page.item_cost(index, variant))
+            self._costs[row] = cost
         return self._costs[row]
-
-    def _count(self, row: int) -> float:
-        index, variant = self._items[row], self._variant(row)
-        if not self._page.may_fit(index, variant, self._room):
-            return self._room[self._unit] + 1
-        return self._in_unit(self._page.item_cost(index, variant))
 
     def _in_unit(self, cost: Cost) -> float:
         """Return a cost as one number: under both limits in tokens, by the one it takes more of."""

@@ -328,6 +328,4 @@ def _has_room(page: Page, packed: Plan, limit: str, value: int, index: int) -> b
         return False
     unit, room = int(limit == CHARACTERS), [UNLIMITED, UNLIMITED]
     room[unit] = value - packed.cost[unit] - MAX_HEADING
-    variant = page.variants(index)[0]
-    may_fit = page.may_fit(index, variant, (room[0], room[1]))
-    return may_fit and page.item_cost(index, variant)[unit] <= room[unit]
+    return page.cost_within(index, page.variants(index)[0], (room[0], room[1])) is not None

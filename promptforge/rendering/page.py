@@ -184,15 +184,12 @@ class Page:
         """Return the cost of an item alone; None where it is more than `room`."""
         key = index, variant
         cost = self._costs.get(key)
-        if cost is None:
-            # `explain` asks again for each budget that it tries.
-            if room[1] < 0 or room[0] <= self._refused.get(key, -1):
-                return None
-            if not self.may_fit(index, variant, room):
+        if cost is None and room[1] >= 0 and room[0] > self._refused.get(key, -1):
+            if self.may_fit(index, variant, room):
+                cost = self.item_cost(index, variant)
+            else:
                 self._refused[key] = room[0]
-                return None
-            cost = self.item_cost(index, variant)
-        return cost if fits_within(cost, room) else None
+        return cost if cost is not None and fits_within(cost, room) else None
 
     def may_fit(self, index: int, variant: Variant, room: Cost) -> bool:
         """Return False where a cheap bound shows that an item needs more than `room`."""

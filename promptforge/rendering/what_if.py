@@ -194,7 +194,7 @@ class Raises:
         if low is None:
             low = self.now
         while found - low > 1 and self.tries < self._last:
-            if self.tries >= MAX_EXACT_TRIES and _is_near(low, found):
+            if self.tries >= MAX_EXACT_TRIES and found * 2 < low * (1 + GRID_STEP):
                 break
             middle = (found + low) // 2
             if is_shown(self._try(middle)):
@@ -224,10 +224,6 @@ class Raises:
                 if is_shown(whole):
                     return each
         return None
-
-
-def _is_near(low: int, found: int) -> bool:
-    return found * 2 < low * (1 + GRID_STEP)
 
 
 def tries_asked(characters: int) -> int:
