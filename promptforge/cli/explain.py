@@ -63,8 +63,8 @@ def explain_command(
 
     It takes the arguments of `render`. Items come in the order of packing: `in` is whole, `cut`
     shortened, `out` dropped. `tokens` is the cost of an item, `whole` its cost in full. With
-    `fits at` as --max-tokens it comes back whole; less than ≥N is too little. Flags that the
-    account names have been tried.
+    `fits at` as --max-tokens it comes back whole; all budgets tried below ≥N are too small. Flags
+    that the account names have been tried.
     """
     request = read_request(items, {**given, "output": output})
     for path in request.outputs:

@@ -106,6 +106,8 @@ def _readings(spec: str) -> list[tuple[str, str | None]]:
     pairs = [(n, s) for n, s in pairs if s is None or _SECTION.fullmatch(s)]
     if not pairs:
         message = "not a name of a man page; expected NAME, NAME.SECTION or NAME(SECTION)"
+        if "/" in spec:
+            message += "; --doc reads a file"
         raise ItemError(message, where=_where(spec))
     return pairs
 

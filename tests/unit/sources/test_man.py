@@ -156,6 +156,7 @@ def test_names_that_are_none_never_reach_a_program(
     with pytest.raises(ItemError, match="not a name of a man page") as caught:
         man.load_man_page(spec)
     assert str(caught.value).isprintable()
+    assert ("--doc reads a file" in str(caught.value)) == ("/" in spec)
 
 
 def test_without_man(monkeypatch: pytest.MonkeyPatch) -> None:
