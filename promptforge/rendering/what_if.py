@@ -126,11 +126,12 @@ class Raises:
 
     def foresee(self, lost: Collection[int], tries: int) -> Iterator[None]:
         """Look for the next value, then for each item's, within so many tries; yield after each."""
+        last = self.tries + tries  # those of `find_next` leave items no fewer
         # Each takes half of what is left at most: the values below the first would take it all.
         for index in (None, *lost):
-            for _ in self._search(index, lost, (tries - self.tries) // 2):
+            for _ in self._search(index, lost, (last - self.tries) // 2):
                 yield
-                if self.tries >= tries:
+                if self.tries >= last:
                     return
 
     def _search(self, key: int | None, lost: Collection[int], most: int) -> Search:
