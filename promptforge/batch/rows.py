@@ -885,10 +885,18 @@ def _read_list(text: str, twice: dict[str, None]) -> tuple[str, list[Any]]:
 
 
 def _with_commas(text: str) -> str:
-    """Put commas between the values of an array as numpy prints it: `['a' 'b']`, `[{} {}]`."""
-    parts = [""]
+    """Put commas between the values of an array as numpy prints it: `['a' 'b']`, `[{} {}]`.
+
+    Two texts of a list with commas are one, as `pprint` breaks a long text after a blank.
+    """
+    parts, depth = [""], 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if parts[-1][-1:] in ("'", '"', "}") and token.string[:1] in ("'", '"', "{"):
+        depth += (token.string in ("[", "{", "(")) - (token.string in ("]", "}", ")"))
+        if depth == 1 and token.string == ",":
+            return text
+        begins_text = depth == 1 and token.string[:1] in ("'", '"')
+        follows = parts[-1][-1:] in ("'", '"', "}") and not parts[-1][-2:-1].isspace()
+        if follows and (begins_text or (depth == 2 and token.string == "{")):
             parts.append(",")
         if token.type != tokenize.NL:
             parts.append(token.string)

@@ -90,7 +90,7 @@ marks cost as much."""
 MAX_CHARACTERS_OF_COMMENTS = 8_000
 """Characters of a file that are read for the comments that it begins with."""
 MAX_CHARACTERS_OF_HINTS = 20_000
-"""Characters of a named error or diff that are read for the files that it is about."""
+"""Characters of named errors and diffs that are read for the files that they are about."""
 HINT_WEIGHT = 1.0
 """Worth of the best chunk by a named error or diff beside the best by the question. 0.7, 1 and 1.2
 showed 32, 39 and 47 of 53 lines of made traces; beside a diff, 30, 30 and 26 of 30 answers."""
@@ -527,9 +527,9 @@ class RepositoryRelevance(Relevance):
         roles = roles_of(items)[1]
         queries = list(asked.queries)
         ranked = rank_chunks("\n".join(queries), files, roles, firsts)
-        hints = list(find_hints(items))
+        hints = "\n".join(find_hints(items))[:MAX_CHARACTERS_OF_HINTS]
         if hints:
-            hinted = rank_chunks("\n".join(hints), files, roles, firsts)
+            hinted = rank_chunks(hints, files, roles, firsts)
             # A trace or diff has all of its own words.
             ranked = add_worths(ranked, [each for each in hinted if not items[each.file].named])
         found = [
@@ -546,7 +546,7 @@ class RepositoryRelevance(Relevance):
         for chunk in found:
             self._worth.setdefault(chunk.file, chunk.worth)
         super().__init__(asked, list(self._worth)[:MAX_CANDIDATES_READ])
-        self._words = _QueryWords(_wanted_terms("\n".join([*queries, *hints])))
+        self._words = _QueryWords(_wanted_terms("\n".join([*queries, hints])))
         self._starts = cache(self._find_starts)
         self.chunks = [chunk for chunk in found if chunk.file in self.number_of]
         """The chunks of the files read closely, the best first; `file` is the index of an item."""

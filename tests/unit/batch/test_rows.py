@@ -452,6 +452,8 @@ def test_a_list_of_objects_as_python_prints_it_is_read() -> None:
         """['It packs.' "It's done."]""",
         """['It packs.'\n "It's done."]""",
         """[{'text': 'It packs.'}\n {'text': "It's done."}]""",
+        """['It '\n 'packs.',\n "It's done."]""",
+        """[{'text': 'It '\n          'packs.'},\n {'text': "It's done."}]""",
     ],
 )
 def test_texts_and_objects_as_python_and_numpy_print_them_are_read(text: str) -> None:
