@@ -616,6 +616,7 @@ class RenderedRows(msgspec.Struct, frozen=True):
     errors: int
     """Rows without a result."""
     tokens: int
+    """Tokens of all results."""
     references: list[str]
     """One hash per row that names files, man pages or techniques: of the data read for it."""
     warnings: dict[str, int] = {}

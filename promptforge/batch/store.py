@@ -66,6 +66,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     kept: int
     """Rows that an earlier run had done."""
     tokens: int
+    """Tokens of all results."""
     warnings: dict[str, int]
     """Code of a warning or note → the rows that have one, the most frequent first."""
     changed: tuple[str, ...]
@@ -77,6 +78,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...] = ()
     """Files in the input's folder that are neither JSON Lines nor Parquet."""
     files: tuple[str, ...] = ()
+    """Paths of the results."""
     errors_file: str | None = None
     """Path of the error records; None without any."""
     seconds: float = 0.0
@@ -180,10 +182,14 @@ class ShardStore:
         self._done: dict[int, tuple[str, ShardSummary]] = {}
         self.outdated = 0
         """Shards asked for that earlier runs had done with other inputs only."""
-        remove_unfinished(folder)
-        for name in filter(_SHARD_NAME.fullmatch, os.listdir(folder)):
-            if not (folder / name).is_dir():
-                self._there.setdefault(int(name.partition("-")[0]), set()).add(name)
+        try:
+            remove_unfinished(folder)
+            for name in filter(_SHARD_NAME.fullmatch, os.listdir(folder)):
+                if not (folder / name).is_dir():
+                    self._there.setdefault(int(name.partition("-")[0]), set()).add(name)
+        except BaseException:
+            self.close()
+            raise
 
     def find(self, shard: Shard, key: str) -> ShardSummary | None:
         """Return the summary of a finished shard; None where it is missing or damaged."""
@@ -280,11 +286,18 @@ def hash_inputs(spec: BatchSpec) -> dict[str, str]:
 def _files(folders: Sequence[str], kind: str) -> Iterator[tuple[str, str]]:
     # The shipped files too: a row may name any layout or profile.
     for folder in (*map(Path, folders), shipped_folder(kind)):
-        walk = os.walk(folder)
+        walk = os.walk(folder, onerror=_refuse)
         for path in sorted(Path(inside, name) for inside, _, names in walk for name in names):
             if path.suffix in (".j2", ".yaml", ".yml") and path.is_file():
                 with naming_path(path):
                     yield path.relative_to(folder).as_posix(), digest(read_bytes(path))
+
+
+def _refuse(error: OSError) -> None:
+    # `os.walk` passes over a folder that cannot be read in silence: a template that nobody could
+    # read would then be missing from the hash.
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
 
 
 def hash_references(references: list[str]) -> str:

@@ -298,7 +298,7 @@ class ConversationWindow:
         window = ConversationWindow(profile="claude")
         messages = window.fit(state["messages"], tools=tools).messages
 
-    It is a function of messages too.
+    A window may be called like a function of messages: `window(messages)` counts no tools.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -61,6 +61,7 @@ FUSION_CONSTANT = 61
 
 class _Texts(NamedTuple):
     lengths: array[int]
+    """The characters of each."""
     tails: dict[str, None]
     """The ends of all. Unlike a set, a dict of texts is not visited when garbage is collected."""
 
@@ -205,9 +206,11 @@ class Candidates(Mapping[int, Entry]):
     """The candidates by index, in the caller's order; entries are made on demand."""
 
     pool: list[Item]
+    """All given items, by index."""
     ranks: MutableSequence[float]
     """The rank of each item, by index; the best is the highest."""
     kept: Sequence[int]
+    """The indices of the candidates."""
     dropped: dict[int, str]
     """Index of an item → reason why it is no candidate."""
     asked: Relevance | None = None
@@ -219,6 +222,7 @@ class Candidates(Mapping[int, Entry]):
     holders: Mapping[str, int] = field(default_factory=dict)
     """Word → the number of files that hold it, where files are ranked by importance."""
     given: Columns | None = None
+    """The items as they were given."""
 
     @late_property
     def columns(self) -> Columns:
@@ -574,6 +578,7 @@ _Keeps = Callable[[Item], bool]
 
 class _Asked(NamedTuple):
     items: Sequence[Item]
+    """All items given."""
     options: Options
     language: Language
     diagnostics: Diagnostics

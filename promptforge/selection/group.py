@@ -30,6 +30,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     """One candidate with its place and rank."""
 
     index: int
+    """Index in the caller's list."""
     item: Item
     rank: float
     """Its score, or its worth by the query."""

@@ -66,8 +66,11 @@ class PassageCosts(NamedTuple):
     """The tokens of what may be shown."""
 
     header: Callable[[int], float]
+    """Takes a document: its tokens without passages."""
     passage: Callable[[int, int], float]
+    """Takes a document and a passage: the tokens of the passage."""
     gap: float = 2
+    """The tokens between two passages."""
     spared: Callable[[int], float] = lambda number: 0.0
     """The part of a document's header that does not count where passages are compared."""
     least: Callable[[int, int], float] = lambda number, passage: 0

@@ -56,6 +56,7 @@ class Question(NamedTuple):
     queries: tuple[str, ...]
     """One, or several that share the budget: rewritten, hypothetical, or parts of a question."""
     items: Sequence[Item]
+    """All items by index."""
     ranked: Mapping[int, float]
     """The ranks of the candidates by index, the best first."""
     language: Language

@@ -158,6 +158,7 @@ class Chunk(NamedTuple):
     """Some lines of a file."""
 
     start: int
+    """Its first character in the text."""
     end: int
 
 
@@ -307,6 +308,23 @@ def rank_chunks(
     held = [own for _, own, _ in of_files]
     named = FileNames(paths).find(query)
     _weigh_by_role(worths, [each.file for each in chunks], named, wanted, paths, held, roles)
+    _raise_named_lines(worths, chunks, named, files, first_lines)
+    order = sorted(range(len(chunks)), key=lambda i: (-worths[i], i))
+    return [
+        RankedChunk(chunks[i].file, chunks[i].chunk.start, chunks[i].chunk.end, worths[i])
+        for i in order
+        if worths[i] > 0
+    ]
+
+
+def _raise_named_lines(
+    worths: list[float],
+    chunks: Sequence[_CountedChunk],
+    named: Mapping[int, Set[int]],
+    files: Sequence[tuple[str, str]],
+    first_lines: Sequence[int],
+) -> None:
+    """Raise the worths of chunks that hold a line which the query names."""
     first = 1
     for number, (file, chunk, *_) in enumerate(chunks):
         if named.get(file):
@@ -316,12 +334,6 @@ def rank_chunks(
             if not named[file].isdisjoint(range(first, after)):
                 worths[number] = LINE_WEIGHT * max(worths[number], 1.0)
             first = after
-    order = sorted(range(len(chunks)), key=lambda i: (-worths[i], i))
-    return [
-        RankedChunk(chunks[i].file, chunks[i].chunk.start, chunks[i].chunk.end, worths[i])
-        for i in order
-        if worths[i] > 0
-    ]
 
 
 def _weigh_by_role(
@@ -525,8 +537,8 @@ class RepositoryRelevance(Relevance):
             for item, (_, end) in zip(items, comments, strict=True)
         ]
         roles = roles_of(items)[1]
-        queries = list(asked.queries)
-        ranked = rank_chunks("\n".join(queries), files, roles, firsts)
+        question = "\n".join(asked.queries)
+        ranked = rank_chunks(question, files, roles, firsts)
         hints = "\n".join(find_hints(items))[:MAX_CHARACTERS_OF_HINTS]
         if hints:
             hinted = rank_chunks(hints, files, roles, firsts)
@@ -546,7 +558,7 @@ class RepositoryRelevance(Relevance):
         for chunk in found:
             self._worth.setdefault(chunk.file, chunk.worth)
         super().__init__(asked, list(self._worth)[:MAX_CANDIDATES_READ])
-        self._words = _QueryWords(_wanted_terms("\n".join([*queries, hints])))
+        self._words = _QueryWords(_wanted_terms(f"{question}\n{hints}"))
         self._starts = cache(self._find_starts)
         self.chunks = [chunk for chunk in found if chunk.file in self.number_of]
         """The chunks of the files read closely, the best first; `file` is the index of an item."""

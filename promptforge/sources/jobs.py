@@ -57,7 +57,9 @@ class Job(msgspec.Struct, frozen=True):
     documents: tuple[str, ...] = ()
     mitre_techniques: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    """As for `--file`."""
     plugged: tuple[str, ...] = ()
+    """As for `--from`."""
     search: Search | None = None
     """As for `--search` and `--in`."""
     items: tuple[str | dict[str, Any], ...] = ()

@@ -117,6 +117,7 @@ class HtmlBlock(NamedTuple):
     is_links: bool = False
     """True if all text is in links."""
     tags: Sequence[HtmlTag] = ()
+    """The tags in it."""
 
 
 def _read_tags(text: str) -> Iterator[HtmlTag]:

@@ -32,6 +32,7 @@ class _Trace(NamedTuple):
     frames: Sequence[tuple[int, int]]
     """From the innermost."""
     said: Sequence[tuple[int, int]]
+    """The error and its message."""
     aside: bool = False
     """True for another thread than the one that failed."""
 
